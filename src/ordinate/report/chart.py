@@ -1,0 +1,238 @@
+"""Line charts in SVG, drawn here so that a page needs neither script nor network."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ordinate.errors import InputError
+from ordinate.report.markup import Markup, element
+
+
+@dataclass(frozen=True)
+class Point:
+    """A mean over x in [start, stop) (one place where the two are equal), and the half height of its band."""
+
+    start: float
+    stop: float
+    y: float
+    half: float = 0.0
+
+    @property
+    def x(self) -> float:
+        """Where it is drawn."""
+        return (self.start + self.stop) / 2
+
+
+@dataclass(frozen=True)
+class Line:
+    """What one model (or their difference) did.
+
+    Args:
+        role: "original", "extended" or "difference", which gives it its colour, stroke and marker
+        name: in the legend
+        points: with bands; joined by a line unless they are ranges
+        fine: narrow ranges, drawn as a thin line behind
+    """
+
+    role: str
+    name: str
+    points: Sequence[Point]
+    fine: Sequence[Point] = ()
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A vertical line with a word."""
+
+    x: float
+    label: str
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart; `svg` draws it.
+
+    Args:
+        name: unique in the page
+        title: what it shows
+        summary: what is to be seen, in one sentence
+        x_label, y_label: with units
+        lines: at least one, with at least one point
+        ticks: marks of the x axis, ascending
+        marks: vertical lines
+        logarithmic: whether equal ratios of x are equally far apart
+        zero: whether a line is drawn at y = 0
+    """
+
+    name: str
+    title: str
+    summary: str
+    x_label: str
+    y_label: str
+    lines: Sequence[Line]
+    ticks: Sequence[float]
+    marks: Sequence[Mark] = ()
+    logarithmic: bool = False
+    zero: bool = False
+
+    def svg(self, width: int, height: int, form: str) -> Markup:
+        """Draw it.
+
+        Args:
+            width, height: in CSS pixels, for which the size of the letters is right
+            form: a word for this size, which makes ids unique and is the element's class
+        """
+        frame = _Frame(self, width, height)
+        title, summary = f"{self.name}-{form}-title", f"{self.name}-{form}-summary"
+        return element(
+            "svg",
+            element("title", self.title, id=title),
+            element("desc", self.summary, id=summary),
+            *_axes(self, frame),
+            *_marks(self, frame),
+            *[_line(line, frame) for line in self.lines],
+            class_=form,
+            role="img",
+            aria_labelledby=f"{title} {summary}",
+            viewBox=f"0 0 {width} {height}",
+        )
+
+
+class _Frame:
+    """Where numbers lie on the paper."""
+
+    left, right, top, bottom = 58.0, 24.0, 44.0, 52.0
+
+    def __init__(self, chart: Chart, width: int, height: int) -> None:
+        points = [point for line in chart.lines for point in (*line.points, *line.fine)]
+        if not points or not all(math.isfinite(v) for p in points for v in (p.start, p.stop, p.y, p.half)):
+            raise InputError(f"chart {chart.name!r} needs points, all finite")
+        self.width, self.height = width, height
+        self.logarithmic = chart.logarithmic
+        places = [*chart.ticks, *[p.start for p in points], *[p.stop for p in points]]
+        self.low_x, self.high_x = self._scaled(min(places)), self._scaled(max(places))
+        if chart.logarithmic:
+            margin = 0.04 * (self.high_x - self.low_x) or 1.0
+            self.low_x, self.high_x = self.low_x - margin, self.high_x + margin
+        heights = [p.y + side * p.half for p in points for side in (-1, 1)] + ([0.0] if chart.zero else [])
+        self.y_ticks = ticks(min(heights), max(heights))
+        step = self.y_ticks[1] - self.y_ticks[0]
+        self.low_y = min(self.y_ticks[0], step * math.floor(min(heights) / step))
+        self.high_y = max(self.y_ticks[-1], step * math.ceil(max(heights) / step))
+
+    def _scaled(self, x: float) -> float:
+        return math.log2(x) if self.logarithmic else x
+
+    def x(self, value: float) -> float:
+        share = (self._scaled(value) - self.low_x) / ((self.high_x - self.low_x) or 1.0)
+        return round(self.left + share * (self.width - self.left - self.right), 1)
+
+    def y(self, value: float) -> float:
+        share = (value - self.low_y) / (self.high_y - self.low_y)
+        return round(self.height - self.bottom - share * (self.height - self.top - self.bottom), 1)
+
+    def holds(self, x: float) -> bool:
+        return self.low_x <= self._scaled(x) <= self.high_x
+
+
+def ticks(low: float, high: float, most: int = 7) -> list[float]:
+    """Round numbers that span [low, high], at steps of 1, 2 or 5 times a power of ten.
+
+    >>> ticks(0.2, 3.9)
+    [0.0, 1.0, 2.0, 3.0, 4.0]
+    """
+    span = max(high - low, 1e-6, 1e-6 * abs(high))
+    power = 10.0 ** math.floor(math.log10(span / most))
+    step = next(power * times for times in (1, 2, 5, 10, 20) if span / (power * times) <= most - 1)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return [round(number * step, 9) for number in range(first, max(last, first + 1) + 1)]
+
+
+def _axes(chart: Chart, frame: _Frame) -> list[Markup]:
+    bottom, right = frame.height - frame.bottom, frame.width - frame.right
+    found = []
+    digits = max(0, -math.floor(math.log10(frame.y_ticks[1] - frame.y_ticks[0]) + 1e-9))
+    for value in frame.y_ticks:
+        y = frame.y(value)
+        kind = "zero" if chart.zero and value == 0 else "grid"
+        found.append(element("line", class_=kind, x1=frame.left, x2=float(right), y1=y, y2=y))
+        text = f"{value:.{digits}f}".replace("-", "−")
+        found.append(element("text", text, class_="tick", x=frame.left - 7, y=y + 4, text_anchor="end"))
+    # A label takes about 7 pixels a character; those that would touch the one before are left out.
+    free = -math.inf
+    for value in chart.ticks:
+        x, text = frame.x(value), f"{value:,.0f}"
+        found.append(element("line", class_="axis", x1=x, x2=x, y1=float(bottom), y2=float(bottom + 4)))
+        half = 3.6 * len(text)
+        if x - half >= free:
+            found.append(element("text", text, class_="tick", x=x, y=float(bottom + 18), text_anchor="middle"))
+            free = x + half + 6
+    found.append(element("line", class_="axis", x1=frame.left, x2=float(right), y1=float(bottom), y2=float(bottom)))
+    middle_x, middle_y = (frame.left + right) / 2, (frame.top + bottom) / 2
+    found.append(
+        element("text", chart.x_label, class_="label", x=middle_x, y=float(frame.height - 10), text_anchor="middle")
+    )
+    turn = f"translate(14 {middle_y:g}) rotate(-90)"
+    found.append(element("text", chart.y_label, class_="label", transform=turn, text_anchor="middle"))
+    return found
+
+
+def _marks(chart: Chart, frame: _Frame) -> list[Markup]:
+    found, words = [], []
+    for row, mark in enumerate(chart.marks):
+        if not frame.holds(mark.x):
+            continue
+        x = frame.x(mark.x)
+        # The words stay on the paper, and in two rows, so that those of close lines do not meet.
+        anchor, shift = ("start", 5) if x < frame.width / 2 else ("end", -5)
+        found.append(
+            element(
+                "line", class_="mark", x1=x, x2=x, y1=12.0 + 14.0 * (row % 2), y2=float(frame.height - frame.bottom)
+            )
+        )
+        words.append(
+            element("text", mark.label, class_="tick halo", x=x + shift, y=11.0 + 14.0 * (row % 2), text_anchor=anchor)
+        )
+    return found + words
+
+
+def _line(line: Line, frame: _Frame) -> Markup:
+    found = []
+    ranges = any(point.stop > point.start for point in line.points)
+    if line.fine:
+        found.append(element("polyline", class_="fine", points=_path(line.fine, frame)))
+    if ranges:
+        for point in line.points:
+            left, right = frame.x(point.start), frame.x(point.stop)
+            top, bottom = frame.y(point.y + point.half), frame.y(point.y - point.half)
+            found.append(
+                element("rect", class_="band", x=left, y=top, width=right - left, height=round(bottom - top, 1))
+            )
+            y = frame.y(point.y)
+            found.append(element("line", class_="mean", x1=left, x2=right, y1=y, y2=y))
+    else:
+        for point in line.points:
+            x = frame.x(point.x) + _ASIDE.get(line.role, 0)
+            top, bottom = frame.y(point.y + point.half), frame.y(point.y - point.half)
+            found.append(element("line", class_="error", x1=x, x2=x, y1=top, y2=bottom))
+        found.append(element("polyline", class_="joined", points=_path(line.points, frame)))
+    found += [marker(line.role, frame.x(point.x), frame.y(point.y)) for point in line.points]
+    return element("g", *found, class_=line.role)
+
+
+def _path(points: Sequence[Point], frame: _Frame) -> str:
+    return " ".join(f"{frame.x(point.x):g},{frame.y(point.y):g}" for point in points)
+
+
+# Bars of two lines at the same place stand beside each other, [CSS pixel].
+_ASIDE = {"original": -2.5, "extended": 2.5}
+
+
+def marker(role: str, x: float, y: float) -> Markup:
+    """A square for the original, a disc for the extended model, a diamond for their difference."""
+    if role == "original":
+        return element("rect", class_="marker", x=x - 3.5, y=y - 3.5, width=7, height=7)
+    if role == "extended":
+        return element("circle", class_="marker", cx=x, cy=y, r=4)
+    corners = f"{x:g},{y - 5:g} {x + 5:g},{y:g} {x:g},{y + 5:g} {x - 5:g},{y:g}"
+    return element("polygon", class_="marker", points=corners)

@@ -1,0 +1,80 @@
+"""HTML and SVG built so that text is always escaped: only `Markup` passes as it is."""
+
+import html
+import json
+from collections.abc import Iterable
+from typing import Any, Self
+
+
+class Markup(str):
+    """Text that is HTML already."""
+
+    __slots__ = ()
+
+    @classmethod
+    def join_all(cls, parts: Iterable[str], separator: str = "") -> Self:
+        """Join parts, each escaped unless it is markup."""
+        return cls(separator.join(escape(part) for part in parts))
+
+
+def escape(text: str) -> Markup:
+    """Text as HTML, quotes included; markup stays as it is.
+
+    >>> escape('<b>"&"</b>')
+    '&lt;b&gt;&quot;&amp;&quot;&lt;/b&gt;'
+    """
+    return text if isinstance(text, Markup) else Markup(html.escape(text, quote=True))
+
+
+# Elements of HTML that have no end tag.
+_VOID = frozenset({"meta", "br", "hr", "col"})
+
+
+def element(tag: str, *children: str, **attributes: str | float | None) -> Markup:
+    """An element of HTML or SVG.
+
+    Args:
+        tag: its name
+        children: text, which is escaped, or markup
+        attributes: by name, with "_" for "-" and a "_" behind Python's own words; None leaves one out
+
+    >>> element("p", "a < b", class_="note")
+    '<p class="note">a &lt; b</p>'
+    """
+    pairs = "".join(
+        f' {name.rstrip("_").replace("_", "-")}="{escape(f"{value:g}" if isinstance(value, float) else str(value))}"'
+        for name, value in attributes.items()
+        if value is not None
+    )
+    if tag in _VOID:
+        return Markup(f"<{tag}{pairs}>")
+    return Markup(f"<{tag}{pairs}>{Markup.join_all(children)}</{tag}>")
+
+
+def data_block(name: str, value: Any) -> Markup:
+    """A value as JSON in a script element that is data, not program.
+
+    Every "<", ">" and "&" is written as JSON's escape, so that no text can end the element or open a comment in it,
+    and so are the two line separators that JavaScript once took for ends of lines.
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return element("script", Markup(text), type="application/json", id=name)
+
+
+def table(caption: str, header: Iterable[str], rows: Iterable[Iterable[str]], *, heads: int = 1) -> Markup:
+    """A table that scrolls by itself where it is wider than the page.
+
+    Args:
+        caption: what it shows
+        header: a word a column
+        rows: cells; the first `heads` of each name the row
+    """
+    head = element("tr", *[element("th", cell, scope="col") for cell in header])
+    body = [
+        element("tr", *[element("th", c, scope="row") if i < heads else element("td", c) for i, c in enumerate(row)])
+        for row in rows
+    ]
+    whole = element("table", element("caption", caption), element("thead", head), element("tbody", *body))
+    return element("div", whole, class_="scroll", role="region", aria_label=caption, tabindex="0")

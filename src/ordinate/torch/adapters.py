@@ -1,0 +1,25 @@
+"""Half-width tables in the shapes that other libraries read."""
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+Duplicate = Literal["half", "interleaved"]
+
+
+def duplicated(table: Tensor, duplicate: Duplicate) -> Tensor:
+    """Transformers' full width: each entry twice, once for each channel of its pair.
+
+    Args:
+        table: [..., pairs]
+        duplicate: "half" repeats the table behind itself (Llama's rotary module), "interleaved" each entry behind
+            itself (Cohere's)
+
+    Returns:
+        [..., 2 * pairs]
+
+    >>> duplicated(torch.tensor([1, 2]), "half").tolist(), duplicated(torch.tensor([1, 2]), "interleaved").tolist()
+    ([1, 2, 1, 2], [1, 1, 2, 2])
+    """
+    return torch.cat((table, table), dim=-1) if duplicate == "half" else table.repeat_interleave(2, dim=-1)

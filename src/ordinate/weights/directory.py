@@ -1,0 +1,56 @@
+"""A directory that appears whole or not at all."""
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ordinate.errors import InputError
+
+
+@contextmanager
+def new_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Make a directory under a temporary name beside `path`, and give it its name once it is complete.
+
+    Nothing that exists is overwritten. Where the body raises, the temporary directory is removed; where the
+    process is killed, it is left behind under its temporary name, `.NAME.partial-XXXXXXXX`.
+
+    Args:
+        path: the directory to be made; its parents are made where they are absent
+
+    Returns:
+        the temporary directory, to be filled in the body of the `with` statement
+
+    Raises:
+        InputError: `path` exists, at the beginning or at the end, or it cannot be made or filled (a full disk)
+    """
+    path = Path(path)
+    if os.path.lexists(path):
+        raise InputError(f"{path} exists already, and is never overwritten: give another directory or remove it")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.parent / f".{path.name}.partial-{secrets.token_hex(4)}"
+        partial.mkdir()
+    except OSError as error:
+        raise InputError(f"{path} cannot be made: {error.strerror}") from None
+    try:
+        yield partial
+        for file in sorted(partial.iterdir()):
+            _flush(file)
+        # A directory can only take the place of an empty one, so what another process made here stays.
+        partial.rename(path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be made: {error}") from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _flush(file: Path) -> None:
+    # Without this a file may be empty after a power failure although the directory has its name.
+    descriptor = os.open(file, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
