@@ -311,3 +311,16 @@ def test_yarn_declares_the_larger_of_both_lengths(declared: int, window: Window,
 def test_linear_and_dynamic_count_before_scaling(method: str) -> None:
     scaling = {"type": method, "factor": 4.0}
     assert read({**QWEN3, "rope_theta": 1e6, "rope_scaling": scaling}).window == Window(40960, 163840)
+
+
+@pytest.mark.parametrize(("factor", "declared"), [(8.0, 131072), (32.0, 131072)])
+def test_llama_3_declares_what_its_file_says_whatever_its_factor_reaches(factor, declared):
+    rope = {
+        "rope_type": "llama3", "rope_theta": 500000.0, "factor": factor, "low_freq_factor": 1.0,
+        "high_freq_factor": 4.0, "original_max_position_embeddings": 8192,
+    }  # fmt: skip
+    config = {
+        "model_type": "llama", "hidden_size": 2048, "num_attention_heads": 32, "head_dim": 64,
+        "max_position_embeddings": declared, "rope_parameters": rope,
+    }  # fmt: skip
+    assert huggingface.read(config, name="llama").window == Window(8192, declared)

@@ -7,7 +7,19 @@ import shutil
 import msgspec
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2Config, GPT2LMHeadModel
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    Gemma2Config,
+    Gemma2ForCausalLM,
+    Gemma3TextConfig,
+    GPT2Config,
+    GPT2LMHeadModel,
+    MixtralConfig,
+    MixtralForCausalLM,
+    Phi3Config,
+    Phi3ForCausalLM,
+)
 
 import ordinate
 from ordinate.errors import InputError, Unavailable
@@ -182,6 +194,45 @@ def test_a_model_without_rotary_position_is_refused(tmp_path):
     GPT2LMHeadModel(config).save_pretrained(tmp_path / "gpt2")
     with pytest.raises(InputError, match="has no rotary position, so that nothing can be stretched: it has learned"):
         extend(tmp_path / "gpt2", to=64, out=tmp_path / "long")
+
+
+def test_an_architecture_that_takes_the_method_for_another_is_refused(tmp_path):
+    config = Phi3Config(vocab_size=50, hidden_size=64, intermediate_size=64, num_hidden_layers=1, pad_token_id=None)
+    config.num_attention_heads = config.num_key_value_heads = 2
+    Phi3ForCausalLM(config).save_pretrained(tmp_path / "phi3")
+    with pytest.raises(InputError, match="yarn cannot be written for this architecture"):
+        extend(tmp_path / "phi3", to=8192, method="yarn", out=tmp_path / "long")
+    lists = {name: [1.0 + i for i in range(16)] for name in ("short_factor", "long_factor")}
+    extend(tmp_path / "phi3", to=8192, method="longrope", out=tmp_path / "long", **lists)
+    found = AutoModelForCausalLM.from_pretrained(tmp_path / "long").model.rotary_emb.inv_freq
+    assert torch.allclose(found, 10000.0 ** (-torch.arange(16) / 16) / (1.0 + torch.arange(16)))
+
+
+def test_a_head_dim_that_is_null_is_filled_in(tmp_path, config_of):
+    # transformers 5.24 multiplies None when it computes yarn for such a configuration.
+    config = MixtralConfig(vocab_size=50, hidden_size=64, intermediate_size=8, num_hidden_layers=1)
+    config.num_attention_heads = config.num_key_value_heads = 4
+    MixtralForCausalLM(config).save_pretrained(tmp_path / "mixtral")
+    assert config_of(tmp_path / "mixtral")["head_dim"] is None
+    extend(tmp_path / "mixtral", to=2 * config.max_position_embeddings, method="yarn", out=tmp_path / "long")
+    assert config_of(tmp_path / "long")["head_dim"] == 16
+    assert len(AutoModelForCausalLM.from_pretrained(tmp_path / "long").model.rotary_emb.inv_freq) == 8
+
+
+def test_layers_that_rotate_alike_are_stretched_alike(tmp_path):
+    config = Gemma2Config(vocab_size=50, hidden_size=32, intermediate_size=8, num_hidden_layers=2, head_dim=16)
+    Gemma2ForCausalLM(config).save_pretrained(tmp_path / "gemma2")
+    extend(tmp_path / "gemma2", to=16384, method="ntk", out=tmp_path / "long")
+    groups = ordinate.read(tmp_path / "long").groups
+    assert len(groups) == 2
+    assert all(group.frequencies()[-1] == pytest.approx(10000.0 ** (-7 / 8) / 2) for group in groups.values())
+
+
+def test_layers_that_rotate_each_in_their_own_way_are_refused(tmp_path):
+    config = Gemma3TextConfig(vocab_size=50, hidden_size=32, intermediate_size=8, num_hidden_layers=6, head_dim=16)
+    config.save_pretrained(tmp_path)
+    with pytest.raises(InputError, match="each in its own way, which is not supported: sliding_attention, full"):
+        extend(tmp_path, to=10**6, out=tmp_path / "long")
 
 
 def test_an_interruption_leaves_nothing(model, tmp_path):

@@ -19,7 +19,7 @@ KEYS = [
 
 @pytest.fixture(scope="module")
 def reading(model):
-    return read_long_text(model, Placed(tuple(IDS), SPANS, SCORED), KEYS, (110, 800, 1500))
+    return read_long_text(model, Placed(tuple(IDS), SPANS, SCORED), KEYS, (110, 720, 1500))
 
 
 def test_losses_on_the_way_are_those_of_one_forward_pass(model, reading, full_losses):
@@ -35,7 +35,7 @@ def test_a_key_is_asked_for_once_it_has_been_read(reading):
     assert asked == [[False, False, False], [True, True, False], [True, True, True]]
 
 
-@pytest.mark.parametrize("place, length", [(1, 800), (2, 1500)])
+@pytest.mark.parametrize("place, length", [(1, 720), (2, 1500)])
 def test_asking_after_forgetting_equals_asking_after_a_shorter_text(model, reading, full_losses, place, length):
     for key, said in zip(KEYS, reading.answers[place], strict=True):
         if said is None:

@@ -144,6 +144,37 @@ def test_generation_goes_on_from_the_prompt(directories):
     assert torch.equal(found, expected)
 
 
+FAMILIES = ["Qwen3", "Mistral", "Phi3", "GPTNeoX", "SmolLM3", "Cohere", "Gemma2", "Gemma3Text", "Olmo3"]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("layers", [2, 6])
+@torch.inference_mode()
+def test_other_families_are_transformers_to_the_bit_too(directories, tmp_path, family, layers):
+    # Partial rotation, channels filled by pairs, and layers that rotate each in their own way are among them.
+    config = getattr(transformers, f"{family}Config")(
+        vocab_size=265,
+        hidden_size=64,
+        intermediate_size=64,
+        num_hidden_layers=layers,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        pad_token_id=0,
+        initializer_range=0.2,
+    )
+    AutoModelForCausalLM.from_config(config).save_pretrained(tmp_path)
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (tmp_path / name).write_text((directories / "default" / name).read_text())
+    plain = AutoModelForCausalLM.from_pretrained(tmp_path).eval()
+    parity, _ = load(tmp_path, float32_angles=True)
+    exact, _ = load(tmp_path)
+    positions = torch.arange(1900, 1940)[None]
+    options = {"input_ids": IDS, "position_ids": positions, "attention_mask": torch.ones_like(IDS)}
+    logits = [model(**options).logits for model in (plain, parity, exact)]
+    assert torch.equal(logits[0], logits[1])
+    assert 0 < (logits[0] - logits[2]).abs().max() < 2e-2
+
+
 def test_a_rotary_module_that_does_something_else_is_refused(directories, tmp_path, monkeypatch):
     from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 

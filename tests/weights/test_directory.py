@@ -67,7 +67,7 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(tmp_path):
             (partial / "a").write_text("1")
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    with pytest.raises(InputError, match="cannot be made: .*No space left on device"):
+    with pytest.raises(InputError, match=r"cannot be made: .*No space left on device"):
         make()
     assert os.listdir(tmp_path) == []
 

@@ -41,6 +41,7 @@ def command(
     from ordinate.extend import extend
     from ordinate.extend.methods import read_divisors
 
+    divisors = {} if factors is None else read_divisors(factors)
     with progress() as report:
         done = extend(
             source,
@@ -54,7 +55,8 @@ def command(
             attention_factor=attention_factor,
             low_freq_factor=low_freq_factor,
             high_freq_factor=high_freq_factor,
-            **({} if factors is None else read_divisors(factors)),
+            short_factor=divisors.get("short_factor"),
+            long_factor=divisors.get("long_factor"),
             progress=report,
         )
     if format == "json":

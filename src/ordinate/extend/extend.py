@@ -142,7 +142,7 @@ def extend(
     with new_directory(out) as partial:
         sha256 = _copy(conversion, partial, progress)
         parameters = rope_parameters(group.rope, stretched.scaling)
-        _write_configuration(conversion.directory, partial, parameters, stretched, to, trained)
+        _write_configuration(conversion.directory, partial, parameters, stretched, to, trained, group.rope.head_dim)
         _prove(partial, group, stretched, trained, to)
         extension = Extension(
             source=conversion.name,
@@ -163,18 +163,20 @@ def extend(
 
 
 def rotating_group(spec: Spec) -> LayerGroup:
-    """The one group of layers that rotates.
+    """The group of layers that rotates; the first of several that rotate alike.
 
     Raises:
-        InputError: none does, or several do
+        InputError: none does, or several do, each in its own way
     """
     rotating = [group for group in spec.groups.values() if isinstance(group.encoding, Rotary)]
     if not rotating:
         schemes = ", ".join(sorted({group.scheme for group in spec.groups.values()}))
         raise InputError(f"{spec.name} has no rotary position, so that nothing can be stretched: it has {schemes}")
-    if len(rotating) > 1:
+    if any((group.encoding, group.stretch) != (rotating[0].encoding, rotating[0].stretch) for group in rotating):
         names = ", ".join(group.layer_type for group in rotating)
-        raise InputError(f"{spec.name} has several groups of layers that rotate, which is not supported: {names}")
+        raise InputError(
+            f"{spec.name} has groups of layers that rotate each in its own way, which is not supported: {names}"
+        )
     return rotating[0]
 
 
@@ -213,7 +215,13 @@ def _copy(conversion: Conversion, directory: Path, progress: Report | None) -> d
 
 
 def _write_configuration(
-    source: Path, directory: Path, parameters: dict[str, Any], stretched: Stretched, to: int, trained: int
+    source: Path,
+    directory: Path,
+    parameters: dict[str, Any],
+    stretched: Stretched,
+    to: int,
+    trained: int,
+    head_dim: int,
 ) -> None:
     config = read_json(source / "config.json", name=str(source / "config.json"))
     if "text_config" in config:
@@ -225,6 +233,9 @@ def _write_configuration(
         config.pop(key, None)
     config["rope_parameters"] = parameters
     config["max_position_embeddings"] = stretched.maximum
+    if "head_dim" in config and config["head_dim"] is None:
+        # transformers 5.24 cannot compute yarn, dynamic and longrope from a null.
+        config["head_dim"] = head_dim
     if "original_max_position_embeddings" in config:
         # Phi-3 keeps it here, and transformers lets it win over the one in `rope_parameters`.
         config["original_max_position_embeddings"] = trained
@@ -241,9 +252,13 @@ def _prove(directory: Path, group: LayerGroup, stretched: Stretched, trained: in
     """Read the configuration back, and compare what it leads to with what was intended.
 
     Raises:
+        InputError: this architecture takes the method for something else (Phi-3 takes yarn for longrope)
         RuntimeError: they differ, which is a fault in Ordinate
     """
-    written = read(directory)
+    try:
+        written = read(directory)
+    except InputError as error:
+        raise InputError(f"{stretched.scaling.name} cannot be written for this architecture: {error}") from None
     found = rotating_group(written)
     for length in (None, trained, trained + 1, to):
         intended = stretched.scaling.frequencies(group.rope, length)

@@ -43,7 +43,9 @@ def load(
     """
     directory = checked_directory(Path(directory))
     spec = read(directory)
-    groups = {name: group for name, group in spec.groups.items() if isinstance(group.encoding, Rotary)}
+    rotating = {name: group for name, group in spec.groups.items() if isinstance(group.encoding, Rotary)}
+    # A model may have no layer of a kind that its family has.
+    groups = {name: group for name, group in rotating.items() if group.layers != ()}
     if attention == past_attention.NAME:
         past_attention.register()
     options = {"local_files_only": True, "trust_remote_code": False}

@@ -1,5 +1,6 @@
 """Ordinate's rotary embedding in the place of a transformers model's own."""
 
+import inspect
 from collections.abc import Mapping
 
 import torch
@@ -86,6 +87,8 @@ def replacement(own: nn.Module, groups: Mapping[str, LayerGroup], *, float32_ang
     Raises:
         InputError: the two do not agree, because this architecture's module returns something else
     """
+    if "layer_type" not in inspect.signature(own.forward).parameters:
+        groups = _as_one(groups, type(own).__name__)
     positions = torch.arange(_COMPARED)[None]
     like = torch.zeros((), dtype=torch.float32)
     layer_types = [None] if len(groups) == 1 else list(groups)
@@ -104,6 +107,14 @@ def replacement(own: nn.Module, groups: Mapping[str, LayerGroup], *, float32_ang
         f"{type(own).__name__} returns other tables than its configuration says, so it cannot be replaced: "
         "this architecture is not supported"
     )
+
+
+def _as_one(groups: Mapping[str, LayerGroup], name: str) -> dict[str, LayerGroup]:
+    """The one group that a module serves which is not told the layer type."""
+    first, *others = groups.values()
+    if any((group.encoding, group.stretch) != (first.encoding, first.stretch) for group in others):
+        raise InputError(f"{name} serves all layers alike, and the configuration has {', '.join(groups)} apart")
+    return {first.layer_type: first}
 
 
 def _agree(expected: Tensor, found: Tensor, *, exactly: bool) -> bool:

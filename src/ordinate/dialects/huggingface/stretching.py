@@ -90,12 +90,14 @@ def _after(keys: Keys, entry: Parameters, original: int, length: int | None, fac
     product = round(original * factor)
     if length is None:
         return Window(original, product)
-    if length < product and entry.type != "llama3":
+    if entry.type == "llama3":  # Llama 3.2 declares half of what its factor reaches
+        return Window(original, length)
+    if length < product:
         keys.warn(
             f"factor {factor:g} times original_max_position_embeddings {original} is {product}, but "
             f"max_position_embeddings is {length}: engines that stop there do not reach the stretched length"
         )
-    elif length > product and entry.type != "llama3":
+    elif length > product:
         keys.warn(
             f"max_position_embeddings {length} is more than factor {factor:g} times original_max_position_embeddings "
             f"{original}, {product}: positions past that are past what was stretched for"
