@@ -2,6 +2,8 @@ import base64
 import hashlib
 import json
 import re
+import subprocess
+import sys
 from html.parser import HTMLParser
 
 import msgspec
@@ -206,3 +208,14 @@ def test_what_is_no_result_is_refused_in_one_line(result, change, words):
 def test_what_is_no_object_with_a_kind_is_refused(given):
     with pytest.raises(InputError, match="must be an object with a kind"):
         render(given)
+
+
+def test_a_report_is_made_without_torch(result):
+    program = (
+        "import json, sys; from ordinate.report import render; render(json.load(sys.stdin)); "
+        "print({'torch', 'transformers'} & set(sys.modules))"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", program], input=json.dumps(result), capture_output=True, text=True, check=True
+    )
+    assert found.stdout.strip() == "set()"

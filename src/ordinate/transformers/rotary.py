@@ -87,11 +87,13 @@ def replacement(own: nn.Module, groups: Mapping[str, LayerGroup], *, float32_ang
     Raises:
         InputError: the two do not agree, because this architecture's module returns something else
     """
-    if "layer_type" not in inspect.signature(own.forward).parameters:
+    asked = inspect.signature(own.forward).parameters.get("layer_type")
+    if asked is None:
         groups = _as_one(groups, type(own).__name__)
+    named = asked is not None and (len(groups) > 1 or asked.default is inspect.Parameter.empty)
     positions = torch.arange(_COMPARED)[None]
     like = torch.zeros((), dtype=torch.float32)
-    layer_types = [None] if len(groups) == 1 else list(groups)
+    layer_types = list(groups) if named else [None]
     layouts: tuple[Duplicate, ...] = ("half", "interleaved")
     for duplicate in layouts:
         rotary = DecoderRotary(groups, float32_angles=float32_angles, duplicate=duplicate)

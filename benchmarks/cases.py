@@ -1,0 +1,84 @@
+"""What is timed: for each case the product and its rival on the same input, and the tests that must pass first."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ordinate import models
+from ordinate.files.dequantise import read_tensor
+from ordinate.files.gguf import read_gguf
+from ordinate.schemes.rope import Rope
+from ordinate.spec import LayerGroup
+
+
+@dataclass(frozen=True)
+class Case:
+    """One comparison.
+
+    Args:
+        name: what is done
+        tests: paths that pytest must pass before a time counts
+        contenders: callables by name, the product's first
+        difference: the largest difference between their results, computed once; what it is of is in `measure`
+        measure: what `difference` is
+    """
+
+    name: str
+    tests: tuple[str, ...]
+    contenders: dict[str, Callable[[], object]]
+    difference: float
+    measure: str
+
+
+def dequantise() -> Case:
+    """All tensors of the embedded model, from file to float32."""
+    import gguf
+
+    path = models.find("smollm2").path
+    ours = read_gguf(path)
+    theirs = gguf.GGUFReader(path)
+
+    def ordinate_reads() -> list[np.ndarray]:
+        return [read_tensor(ours, name) for name in ours.tensors]
+
+    def gguf_reads() -> list[np.ndarray]:
+        return [gguf.dequantize(t.data, t.tensor_type).reshape(t.shape[::-1].tolist()) for t in theirs.tensors]
+
+    difference = max(float(np.abs(a - b).max()) for a, b in zip(ordinate_reads(), gguf_reads(), strict=True))
+    return Case(
+        "dequantise SmolLM2-135M Q4_1, 272 tensors",
+        ("tests/files/test_dequantise.py",),
+        {"ordinate": ordinate_reads, "gguf": gguf_reads},
+        difference,
+        "largest absolute difference of a weight",
+    )
+
+
+def table() -> Case:
+    """cos and sin of 16,384 positions for SmolLM2's head, computed anew."""
+    import torch
+    from transformers import LlamaConfig
+    from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
+
+    positions = np.arange(16384)
+    group = LayerGroup("full_attention", Rope(head_dim=64, base=100000.0))
+    rope = {"rope_type": "default", "rope_theta": 100000.0}
+    config = LlamaConfig(head_dim=64, hidden_size=576, num_attention_heads=9, rope_parameters=rope)
+    module, x, ids = LlamaRotaryEmbedding(config), torch.zeros(1), torch.from_numpy(positions)[None]
+
+    def transformers_makes() -> object:
+        return module(x, ids)
+
+    exact = np.cos(group.rope.angles(positions))
+    theirs = float(np.abs(module(x, ids)[0][0, :, :32].double().numpy() - exact).max())
+    return Case(
+        "cos and sin of 16,384 positions, 32 pairs (ordinate: float64 angles; transformers: float32)",
+        ("tests/test_precision.py",),
+        {"ordinate": lambda: group.table(positions), "transformers": transformers_makes},
+        theirs,
+        "transformers' largest error of a cos; ordinate's is below 6e-8",
+    )
+
+
+CASES = {"dequantise": dequantise, "table": table}
