@@ -142,6 +142,15 @@ def test_older_spellings_are_replaced(make_model, tmp_path, config_of):
     assert written["rope_parameters"]["rope_theta"] == 500000.0
 
 
+def test_code_is_neither_copied_nor_pointed_to(make_model, tmp_path, config_of):
+    source = make_model()
+    pointing = {"auto_map": {"AutoModelForCausalLM": "modeling_evil.EvilModel"}}
+    (source / "config.json").write_text(json.dumps(config_of(source) | pointing))
+    done = extend(source, to=512, out=tmp_path / "long")
+    assert "auto_map" not in config_of(tmp_path / "long")
+    assert not any(name.endswith(".py") for name in done.files)
+
+
 def test_shards_are_all_copied(tmp_path, make_model):
     source = make_model()
     loaded = AutoModelForCausalLM.from_pretrained(source)

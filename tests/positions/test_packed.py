@@ -59,7 +59,9 @@ def test_impossible_packings_are_refused():
     with pytest.raises(InputError, match="cu_seqlens must start at 0, got \\[\\]"):
         positions.from_cu_seqlens([])
     with pytest.raises(InputError, match="cu_seqlens must never fall, got 5 then 4"):
-        positions.from_cu_seqlens([0, 5, 4, 9])
+        positions.from_cu_seqlens([0, 0, 5, 4, 9])
+    with pytest.raises(InputError, match="cu_seqlens must hold integers"):
+        positions.from_cu_seqlens([0.0, 1.0])
     with pytest.raises(InputError, match="lengths must hold integers, got dtype float64"):
         positions.from_lengths([1.5])
     with pytest.raises(InputError, match="lengths must have 1 axes"):

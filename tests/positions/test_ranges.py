@@ -22,7 +22,18 @@ def test_positions_are_int64_even_far_out():
     assert far.tolist() == [2**33, 2**33 + 1]
 
 
-@pytest.mark.parametrize("arguments", [(-1,), (2.0,), (True,), ("3",), (3, -1), (3, 0.5), (3, False)])
-def test_a_range_of_something_else_is_refused(arguments):
-    with pytest.raises(InputError, match="must be an integer >= 0"):
+@pytest.mark.parametrize(
+    "arguments, name",
+    [
+        ((-1,), "tokens"),
+        ((2.0,), "tokens"),
+        ((True,), "tokens"),
+        (("3",), "tokens"),
+        ((3, -1), "offset"),
+        ((3, 0.5), "offset"),
+        ((3, False), "offset"),
+    ],
+)
+def test_a_range_of_something_else_is_refused(arguments, name):
+    with pytest.raises(InputError, match=f"{name} must be an integer >= 0, got"):
         positions.arange(*arguments)

@@ -119,6 +119,7 @@ def test_numpy_and_torch_agree_and_half_precision_is_widened():
     ("arguments", "words"),
     [
         ({"buckets": 31}, "even"),
+        ({"buckets": 32.0}, "buckets must be an integer"),
         ({"buckets": 2}, "buckets must be >= 4"),
         ({"buckets": 1, "bidirectional": False}, "buckets must be >= 2"),
         ({"max_distance": 8}, "max_distance must be > 8"),
@@ -145,6 +146,10 @@ def test_a_wrong_table_is_named():
         T5().bias([0], [0], learned={"table": np.zeros((8, 32))})
     with pytest.raises(InputError, match="key_minus_query must be integers"):
         T5().bucket([0.0])
+
+
+def test_it_starts_near_zero():
+    assert T5(buckets=256, heads=64).initial()["table"].std() == pytest.approx(0.05, rel=0.02)
 
 
 def test_parameters_are_the_table():

@@ -1,9 +1,6 @@
 """A complete model directory with a longer window."""
 
-import hashlib
 import math
-import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,24 +8,16 @@ import msgspec
 import numpy as np
 
 from ordinate.dialects import read
-from ordinate.errors import InputError, got, positive_integer
+from ordinate.errors import InputError, positive_integer
 from ordinate.extend.card import write_card
 from ordinate.extend.choose import choose
+from ordinate.extend.files import copy_files, write_configuration
 from ordinate.extend.methods import Stretched, methods, stretch
-from ordinate.files.json import read_json
 from ordinate.schemes.base import Rotary
 from ordinate.spec import LayerGroup, Spec
-from ordinate.transformers.convert import Conversion, convert, weight_files, write_json
+from ordinate.transformers.convert import Report, convert
 from ordinate.transformers.rope_parameters import rope_parameters
 from ordinate.weights.directory import new_directory
-
-Report = Callable[[str, float, float], None]
-"""Called with what is being done, how much of it is done, and how much there is."""
-
-# Older spellings of what now stands in `rope_parameters`.
-_REPLACED = ("rope_scaling", "rope_theta", "rope_type")
-# Never copied: weights (apart from those that the model is made of), code, and what says how weights were cut up.
-_LEFT_OUT = frozenset({".bin", ".pt", ".pth", ".ckpt", ".pkl", ".py", ".gguf", ".safetensors", ".msgpack", ".h5"})
 
 
 class Extension(msgspec.Struct, frozen=True):
@@ -140,9 +129,9 @@ def extend(
     stretched = stretch(method, group.rope, trained=trained, to=to, options=options)
     conversion = convert(source, progress=progress, cache=cache)
     with new_directory(out) as partial:
-        sha256 = _copy(conversion, partial, progress)
+        sha256 = copy_files(conversion, partial, progress)
         parameters = rope_parameters(group.rope, stretched.scaling)
-        _write_configuration(conversion.directory, partial, parameters, stretched, to, trained, group.rope.head_dim)
+        write_configuration(conversion.directory, partial, parameters, stretched, to, trained, group.rope.head_dim)
         _prove(partial, group, stretched, trained, to)
         extension = Extension(
             source=conversion.name,
@@ -189,63 +178,6 @@ def _trained_length(spec: Spec, to: int) -> int:
     if to <= declared:
         raise InputError(f"to must be longer than the {declared} tokens that {spec.name} declares, got {to}")
     return trained
-
-
-def _copy(conversion: Conversion, directory: Path, progress: Report | None) -> dict[str, str]:
-    """Copy every file but the configuration and the card; returns the sha256 of what the weights came from."""
-    weights = weight_files(conversion.directory)
-    others = [
-        file
-        for file in sorted(conversion.directory.iterdir())
-        if file.is_file() and file.suffix not in _LEFT_OUT and file.name not in ("config.json", "README.md")
-    ]
-    total, done, sums = sum(file.stat().st_size for file in weights), 0, {}
-    # Copies, not links: whoever trains the new model in place must not change the source.
-    for file in others:
-        shutil.copyfile(file, directory / file.name)
-    for file in weights:
-        shutil.copyfile(file, directory / file.name)
-        if conversion.sha256 is None:
-            with file.open("rb") as handle:
-                sums[file.name] = hashlib.file_digest(handle, "sha256").hexdigest()
-        done += file.stat().st_size
-        if progress:
-            progress("copying", done, total)
-    return sums if conversion.sha256 is None else {"GGUF file": conversion.sha256}
-
-
-def _write_configuration(
-    source: Path,
-    directory: Path,
-    parameters: dict[str, Any],
-    stretched: Stretched,
-    to: int,
-    trained: int,
-    head_dim: int,
-) -> None:
-    config = read_json(source / "config.json", name=str(source / "config.json"))
-    if "text_config" in config:
-        raise InputError(f"{source} keeps its language model's settings in text_config, which is not supported")
-    present = config.get("rope_parameters")
-    if isinstance(present, dict) and any(isinstance(value, dict) for value in present.values()):
-        raise InputError(f"{source} has rope_parameters for each layer type, which is not supported: {got(present)}")
-    for key in _REPLACED:
-        config.pop(key, None)
-    config["rope_parameters"] = parameters
-    config["max_position_embeddings"] = stretched.maximum
-    if "head_dim" in config and config["head_dim"] is None:
-        # transformers 5.24 cannot compute yarn, dynamic and longrope from a null.
-        config["head_dim"] = head_dim
-    if "original_max_position_embeddings" in config:
-        # Phi-3 keeps it here, and transformers lets it win over the one in `rope_parameters`.
-        config["original_max_position_embeddings"] = trained
-    write_json(directory / "config.json", config)
-    tokenizer = directory / "tokenizer_config.json"
-    if tokenizer.is_file():
-        settings = read_json(tokenizer, name=str(tokenizer))
-        if "model_max_length" in settings:
-            settings["model_max_length"] = to
-            write_json(tokenizer, settings)
 
 
 def _prove(directory: Path, group: LayerGroup, stretched: Stretched, trained: int, to: int) -> None:

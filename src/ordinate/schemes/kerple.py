@@ -55,8 +55,8 @@ class Kerple(DistanceBias):
         return cls(heads=3)
 
     def parameters(self) -> dict[str, Parameter]:
-        highs = (2.0, 1.0) if self.variant == "log" else (1.0, 2.0)
-        return {name: Parameter((self.heads,), 0.01, high) for name, high in zip(("r1", "r2"), highs, strict=True)}
+        highs = {"r1": 2.0, "r2": 1.0} if self.variant == "log" else {"r1": 1.0, "r2": 2.0}
+        return {name: Parameter((self.heads,), 0.01, high) for name, high in highs.items()}
 
     def _at(self, distance: np.ndarray, learned: Learned, xp: Any) -> Any:
         column = (-1, *[1] * distance.ndim)
