@@ -1,5 +1,7 @@
 """`RotaryEmbedding`: exact tables for the positions asked for, and the rotation by them."""
 
+import math
+
 import mpmath
 import numpy as np
 import pytest
@@ -74,12 +76,15 @@ def test_forward_returns_transformers_shapes(plain, dtype, duplicate):
         assert torch.equal(made, torch.from_numpy(wanted)[None].to(dtype))
 
 
-def test_forward_leaves_a_reversed_direction_to_the_rotation():
+@pytest.mark.parametrize("float32_angles", [False, True])
+def test_forward_leaves_a_reversed_direction_to_the_rotation(float32_angles):
     x, positions = torch.zeros(1), torch.arange(9)[None]
-    ours, theirs = (RotaryEmbedding(Rope(8, direction=d))(x, positions) for d in (-1, 1))
+    modules = [RotaryEmbedding(Rope(8, direction=d), float32_angles=float32_angles) for d in (-1, 1)]
+    ours, theirs = (module(x, positions) for module in modules)
+    assert theirs[1][0, 1, 0].item() == pytest.approx(math.sin(1.0), abs=1e-6)
     assert torch.equal(ours[0], theirs[0])
     assert torch.equal(ours[1], theirs[1])
-    _, sin = RotaryEmbedding(Rope(8, direction=-1)).table(positions)
+    _, sin = modules[0].table(positions)
     assert torch.equal(sin[..., 0], -theirs[1][..., 0])
 
 

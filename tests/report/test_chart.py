@@ -47,6 +47,9 @@ def test_ranges_are_drawn_over_their_width_with_bands():
     bands = numbers(r'class="band" x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="([\d.]+)"', drawn)
     assert [(round(x, 1), round(width, 1)) for x, _, width, _ in bands] == [(58.0, 207.2), (265.2, 310.8)]
     assert bands[0][3] == pytest.approx(2 * bands[1][3], abs=0.2)
+    means = [float(y) for y in re.findall(r'class="mean"[^>]* y1="([\d.]+)"', drawn)]
+    assert [y + height / 2 for _, y, _, height in bands] == pytest.approx(means, abs=0.1)
+    assert means[0] < means[1]
     assert "joined" not in drawn
 
 

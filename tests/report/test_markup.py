@@ -1,7 +1,7 @@
 import json
 from html.parser import HTMLParser
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ordinate.report.markup import Markup, data_block, element, escape, table
@@ -27,6 +27,7 @@ PLAIN = st.text(st.characters(exclude_categories=["Cs", "Cc"]))
 
 
 @given(PLAIN, PLAIN)
+@example("\"'<&>", "\"'<&>")
 def test_text_and_attributes_come_back_as_they_were(text, attribute):
     found = Reader(element("p", text, title=attribute))
     assert "".join(found.text) == text

@@ -131,6 +131,29 @@ def test_summaries_follow_the_numbers(proof):
     )
 
 
+def heights(text, chart, role):
+    """Where one line's means stand in a chart, from the top of the paper."""
+    drawn = re.search(rf'<svg[^>]*aria-labelledby="{chart}-wide-title.*?</svg>', text, re.DOTALL)[0]
+    line = re.search(rf'<g class="{role}">.*?</g>', drawn, re.DOTALL)[0]
+    found = re.findall(r'class="mean"[^>]* y1="([\d.]+)"', line) or re.findall(r",([\d.]+)", line.split("joined")[1])
+    return [float(y) for y in found]
+
+
+def test_each_line_shows_its_own_models_numbers(result):
+    """In the proof made by hand the original is far worse at the end, and its loss across a gap grows faster."""
+    text = render(result)
+    original, extended = heights(text, "loss", "original"), heights(text, "loss", "extended")
+    assert len(original) == len(extended) == 9
+    assert original[-1] < extended[-1] - 50
+    assert abs(original[0] - extended[0]) < 5
+    difference = heights(text, "difference", "difference")
+    assert difference[-1] == max(difference)
+    assert all(
+        a < b for a, b in zip(heights(text, "gap", "original")[1:], heights(text, "gap", "extended")[1:], strict=True)
+    )
+    assert heights(text, "context", "original") == heights(text, "context", "extended")
+
+
 def test_hostile_words_stay_words(result):
     page = Page(render(hostile(result)))
     assert [one["type"] for one in page.all("script")] == ["application/json"]

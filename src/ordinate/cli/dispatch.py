@@ -101,5 +101,7 @@ def _call(name: str, arguments: list[str]) -> int:
 
 
 def _fail(message: str, code: int) -> int:
-    print(f"ordinate: {' '.join(message.split())}", file=sys.stderr)
+    line = " ".join(message.split())
+    # A path may hold anything, and nothing in it may reach the terminal as a command.
+    print("ordinate: " + "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line), file=sys.stderr)
     return code

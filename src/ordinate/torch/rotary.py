@@ -90,7 +90,7 @@ class RotaryEmbedding(KeepsRows):
             the rotation, so the sin of a scheme of direction -1 is that of direction 1 here.
         """
         cos, sin = self.table(position_ids)
-        if isinstance(self.group.rope, Rope) and self.group.rope.direction == -1:
+        if self._reversed:
             sin = -sin
         wide = (duplicated(table, self.duplicate) for table in (cos, sin))
         cos, sin = (table.to(device=x.device, dtype=x.dtype) for table in wide)
@@ -158,6 +158,11 @@ class RotaryEmbedding(KeepsRows):
             _, k = rotate(None, k, *found.key, found.rows, pairing, part=part, inverse=inverse)
         return q, k
 
+    @property
+    def _reversed(self) -> bool:
+        """Whether the tables turn the other way, as NanoChat's do."""
+        return isinstance(self.group.rope, Rope) and self.group.rope.direction == -1
+
     @torch.compiler.disable(recursive=True)
     def _look_up(self, positions: Tensor, length: int | None) -> Lookup:
         """Rows for these positions: kept ones where they serve, computed ones elsewhere."""
@@ -178,6 +183,8 @@ class RotaryEmbedding(KeepsRows):
 
     def _look_up_float32(self, positions: Tensor, length: int | None) -> Lookup:
         cos, sin = float32.table(self.group, positions, self._float32_turns(positions.device, length), length)
+        if self._reversed:  # transformers' own tables know one direction
+            sin = -sin
         lead = cos.shape[:-1]
         both = (cos.flatten(0, -2), sin.flatten(0, -2))
         return Lookup(both, both, torch.arange(lead.numel(), device=positions.device).view(lead))
