@@ -61,9 +61,22 @@ def test_a_config_that_says_something_impossible_is_refused(tmp_path, capsys, ro
     assert words in refused(capsys, "describe", config(tmp_path, **rope))
 
 
+@pytest.mark.parametrize("form", ["text", "json", "svg"])
+@pytest.mark.parametrize("base", [5e-324, 1e-308])
+def test_a_base_next_to_zero_is_refused(tmp_path, capsys, base, form):
+    path = write(tmp_path, json.dumps(BASE | {"head_dim": 256, "rope_theta": base, "rope_parameters": None}))
+    assert "must turn by at most 1e+100 rad a token" in refused(capsys, "describe", path, "--format", form)
+
+
 def test_an_odd_rotary_dimension_is_refused(tmp_path, capsys):
     path = write(tmp_path, json.dumps(BASE | {"head_dim": 65}))
     assert "must be even" in refused(capsys, "describe", path)
+
+
+def test_a_path_reaches_the_terminal_without_its_escapes(tmp_path, capsys):
+    folder = tmp_path / "red\x1b[31m\x9b"
+    folder.mkdir()
+    assert "red\\x1b[31m\\x9b holds neither" in refused(capsys, "describe", str(folder))
 
 
 def test_an_empty_file_is_refused(tmp_path, capsys):

@@ -4,6 +4,9 @@ import math
 from numbers import Integral, Real
 from typing import Any
 
+MAXIMUM_POSITION = 2**53
+"""The largest position, distance or length [token]: beyond it float64, in which angles are computed, skips integers."""
+
 
 class InputError(ValueError):
     """What was given cannot be used: the message names the thing, the requirement, and what was got."""

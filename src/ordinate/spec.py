@@ -11,6 +11,9 @@ from ordinate.scaling.base import Scaling, checked_length
 from ordinate.schemes.base import Bias, Rotary, Scheme
 from ordinate.temperature import QueryTemperature
 
+# Far beyond any model's, which turn by 1 rad a token or so; it keeps angles and wavelengths within float64.
+MAXIMUM_FREQUENCY = 1e100
+
 Pairing = Literal["half", "interleaved", "interleaved-in-half-out", "unknown"]
 
 
@@ -115,10 +118,18 @@ class LayerGroup:
             [pairs], float64, [rad/token]
 
         Raises:
-            InputError: nothing rotates in this group
+            InputError: nothing rotates in this group, or a base or divisor next to 0 makes it turn beyond all measure
         """
         checked_length(length)
-        return self.rope.plain() if self.stretch is None else self.stretch.frequencies(self.rope, length)
+        with np.errstate(over="ignore"):
+            used = self.rope.plain() if self.stretch is None else self.stretch.frequencies(self.rope, length)
+        fastest = np.abs(used).max(initial=0)
+        if not fastest <= MAXIMUM_FREQUENCY:
+            raise InputError(
+                f"group {self.layer_type!r} must turn by at most {MAXIMUM_FREQUENCY:g} rad a token, got {fastest:g} "
+                f"from base {self.rope.base:g}"
+            )
+        return used
 
     def attention_factor(self, length: int | None = None) -> float:
         """What multiplies cos and sin, [1]; 1 where nothing rotates."""

@@ -24,9 +24,11 @@ def test_every_fourth_layer_of_smollm3_has_no_position() -> None:
         "max_position_embeddings": 65536,
         "rope_theta": 5000000.0,
         "no_rope_layers": [1, 1, 1, 0] * 9,
+        "no_rope_layer_interval": 4,
         "layer_types": ["full_attention"] * 36,
     }
     spec = read(config)
+    assert spec.warnings == ()
     nope = tuple(range(3, 36, 4))
     assert spec.groups["full_attention"].layers == tuple(i for i in range(36) if i not in nope)
     assert spec.groups["full_attention_without_position"].layers == nope

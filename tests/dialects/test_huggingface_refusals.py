@@ -106,6 +106,23 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "odd rotary_dim": ({"model_type": "gptj", "rotary_dim": 33}, r"must be even.*got 33"),
     "rotary_dim too large": ({"model_type": "gptj", "rotary_dim": 512}, r"rotary_dim must be at most 256"),
     "share of nothing": (parameters(rope_type="linear", factor=2.0, partial_rotary_factor=1e-9), r"leave 1 to 64"),
+    "share endless": (
+        parameters(rope_type="default", partial_rotary_factor=1e308),
+        r"must be at most 65536, got 1e\+308",
+    ),
+    "share endless, proportional": (
+        parameters(rope_type="proportional", partial_rotary_factor=1e308),
+        r"partial_rotary_factor must be at most 65536, got 1e\+308",
+    ),
+    "head too wide": (
+        {**LLAMA, "hidden_size": 2**24, "num_attention_heads": 1},
+        r"hidden_size gives heads of 16777216 channels, at most 65536 are read",
+    ),
+    "padding a word": (
+        {"model_type": "esm", "pad_token_id": "one"},
+        r"pad_token_id must be an integer >= 0, got 'one'",
+    ),
+    "padding true": ({"model_type": "esm", "pad_token_id": True}, r"pad_token_id must be an integer >= 0, got True"),
     "share too large": (parameters(rope_type="linear", factor=2.0, partial_rotary_factor=1.5), r"leave 1 to 64"),
     "no width": ({"model_type": "novel", "rope_theta": 1e4}, r"head_dim is missing, and so is hidden_size"),
     "width huge": ({**LLAMA, "head_dim": 2**20}, r"head_dim must be at most 65536"),
@@ -229,6 +246,17 @@ def test_what_engines_guess_or_overlook_is_said(what: str) -> None:
 )
 def test_null_is_as_good_as_absent_and_nothing_is_said(config: dict[str, Any]) -> None:
     assert read(config).warnings == ()
+
+
+def test_settings_by_layer_type_that_are_not_applied_are_left_aside() -> None:
+    config = {
+        "model_type": "granitemoehybrid",
+        "position_embedding_type": None,
+        "rope_parameters": {"full_attention": {"rope_type": "default", "rope_theta": 10000.0}},
+    }
+    spec = read(config)
+    assert spec.group.scheme == "none"
+    assert any("the rotary settings are not applied" in warning for warning in spec.warnings)
 
 
 def test_a_default_is_marked_as_assumed() -> None:

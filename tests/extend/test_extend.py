@@ -168,6 +168,7 @@ def test_shards_are_all_copied(tmp_path, make_model):
         ({"to": 256}, "to must be longer than the 256 tokens"),
         ({"to": 100}, "to must be longer than the 256 tokens"),
         ({"to": 0}, "to must be an integer >= 1"),
+        ({"to": 10**400}, "to must be at most 1099511627776"),
         ({"to": 512.0}, "to must be an integer >= 1"),
         ({"to": 512, "method": "yran"}, "did you mean 'yarn'?"),
         ({"to": 512, "method": "longrope"}, "needs short_factor"),

@@ -94,7 +94,7 @@ def test_a_stretched_model_differs_from_its_original(proof):
 
 
 def test_each_part_says_what_it_took(proof):
-    parts = ["loading", "loss by position and pass keys", "growing context", "position gaps"]
+    parts = ["loading", "loss by position and passkeys", "growing context", "position gaps"]
     assert [(cost["model"], cost["part"]) for cost in proof["costs"]] == [
         (model, part) for model in ("original", "extended") for part in parts
     ]
@@ -106,6 +106,7 @@ def test_each_part_says_what_it_took(proof):
 
 def test_progress_names_the_model_and_the_part(proof, told):
     assert ("original: the long text", 1792, 1792) in told
+    assert ("original: passkeys", 16, 16) in told
     assert ("extended: growing context", 1792, 1792) in told
     assert ("extended: position gaps", 18, 18) in told
 
@@ -151,7 +152,7 @@ def test_models_must_share_a_tokenizer(original, saved):
         ({"seed": True}, "seed must be an integer >= 0, got True"),
         ({"text": "ema"}, "did you mean 'emma'"),
         ({"text": text("a b\n\n" * 20)}, "needs a text of at least 5120 tokens, got 100"),
-        ({"text": text("a" * 9000)}, "a place between two paragraphs or lines for each of 6 pass keys, got 0"),
+        ({"text": text("a" * 9000)}, "a place between two paragraphs or lines for each of 6 passkeys, got 0"),
         ({"length": 2048}, "length must be between 64 and 1984"),
     ],
 )

@@ -88,7 +88,7 @@ def test_the_headline_holds_the_numbers():
     assert outcome == "better"
     assert headline == (
         "Past 100 tokens the extended model does better than the original: its loss is 3.20 against 5.00 nats a token, "
-        "and it reads 6 of 6 pass keys against 0 of 6."
+        "and it reads 6 of 6 passkeys against 0 of 6."
     )
 
 
@@ -124,7 +124,7 @@ def test_without_positions_past_the_window_nothing_is_claimed_there():
 
 def test_keys_within_and_past_the_window_are_counted_apart():
     _, _, findings = words(losses((3.5, 3.5), (5.0, 3.2)), keys(1, 5))
-    assert "Asked within the window, the original reads 1 of 1 pass keys and the extended model 1 of 1." in findings
+    assert "Asked within the window, the original reads 1 of 1 passkeys and the extended model 1 of 1." in findings
     assert "Asked after 200 tokens, the original reads 1 of 6 and the extended model 5 of 6." in findings
 
 

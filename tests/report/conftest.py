@@ -47,7 +47,7 @@ def make_proof():
     contexts = [r.Context(n, n - 256, compared(3.6 - i / 10, 3.65 - i / 10)) for i, n in enumerate(lengths)]
     gained = [
         nothing,
-        *[r.Change(r.Estimate(-i / 10, 0.02, 256), r.Estimate(-i / 10, 0.02, 256)) for i in range(1, 5)],
+        *[r.Change(r.Estimate(-i / 10, 0.02, 256), r.Estimate(-i / 20, 0.02, 256)) for i in range(1, 5)],
     ]
     distances = [384, 4096, 8192, 12288, 16384, 32768]
     gaps = [r.Gap(d, i == 0, compared(3.289 + 0.5 * i, 3.304 + 0.1 * i)) for i, d in enumerate(distances)]

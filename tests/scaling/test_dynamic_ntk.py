@@ -76,6 +76,12 @@ def test_a_head_of_one_pair_works_until_its_base_must_grow():
         scaling.frequencies(rope, 65)
 
 
+def test_a_length_that_float64_cannot_count_to_is_refused():
+    assert DynamicNtk(2.0, window=64).growth(2**53) == 2.0**48 - 1
+    with pytest.raises(InputError, match=r"length must be at most 2\*\*53"):
+        DynamicNtk(2.0, window=64).growth(2**53 + 1)
+
+
 def test_the_offset_form_is_the_default():
     assert DynamicNtk(2.0, 64) == DynamicNtk(2.0, window=64, form="offset")
     assert DynamicNtk.example(2.0) == DynamicNtk(2.0, window=64)

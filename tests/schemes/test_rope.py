@@ -159,7 +159,14 @@ def test_another_base_on_request_is_checked_too():
 
 
 def test_positions_are_one_row_of_integers():
-    for wrong, message in (([0.5], "positions must be integers"), ([[1]], r"positions must have shape \[tokens\]")):
+    for wrong, message in (
+        ([0.5], "positions must be integers"),
+        ([[1]], r"positions must have shape \[tokens\]"),
+        ([[1], [2, 3]], "positions must be an array of integers"),
+        ([2**53 + 1], r"positions must lie within 2\*\*53 of 0"),
+        (np.array([2**64 - 1], np.uint64), r"positions must lie within 2\*\*53 of 0"),
+        ([-(2**63)], r"positions must lie within 2\*\*53 of 0"),
+    ):
         with pytest.raises(InputError, match=message):
             Rope(head_dim=8).angles(wrong)
 

@@ -8,7 +8,8 @@ import msgspec
 import numpy as np
 
 from ordinate.dialects import read
-from ordinate.errors import InputError, positive_integer
+from ordinate.dialects.huggingface.keys import MAXIMUM_LENGTH
+from ordinate.errors import InputError, got, positive_integer
 from ordinate.extend.card import write_card
 from ordinate.extend.choose import choose
 from ordinate.extend.files import copy_files, write_configuration
@@ -175,6 +176,8 @@ def _trained_length(spec: Spec, to: int) -> int:
         raise InputError(
             f"{spec.name} does not say at which length it was trained, so nothing can be stretched from it"
         )
+    if to > MAXIMUM_LENGTH:
+        raise InputError(f"to must be at most {MAXIMUM_LENGTH}, the longest window that is read back, got {got(to)}")
     if to <= declared:
         raise InputError(f"to must be longer than the {declared} tokens that {spec.name} declares, got {to}")
     return trained

@@ -83,10 +83,11 @@ def exact_factor(trained: int, to: int, factor: float | None) -> float:
     Raises:
         InputError: the factor that was given leads elsewhere
     """
-    if factor is not None and round(trained * positive("factor", factor)) != to:
+    # Compared as floats: a product that overflows rounds to no integer.
+    if factor is not None and abs(trained * positive("factor", factor) - to) > 0.5:
         raise InputError(
             f"factor must be {to / trained:g} to stretch {trained} tokens to {to}, got {factor:g}, "
-            f"which leads to {round(trained * factor)}"
+            f"which leads to {trained * factor:.15g}"
         )
     exact = to / trained
     return exact if math.floor(trained * exact) == to else math.nextafter(exact, math.inf)

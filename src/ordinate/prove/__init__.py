@@ -1,4 +1,4 @@
-"""Original against extended, side by side on real text: loss by position, pass keys, growing context, position gaps.
+"""Original against extended, side by side on real text: loss by position, passkeys, growing context, position gaps.
 
 `ordinate.prove.result` and `ordinate.prove.verdict` need neither torch nor transformers; measuring does.
 """

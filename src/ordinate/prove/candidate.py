@@ -44,7 +44,7 @@ class Candidate:
                 raise InputError(f"the {self.role} model must not have learned positions, got {self.spec.name}")
             if group.sliding_window is not None and group.sliding_window < plan.length:
                 raise InputError(
-                    f"the {self.role} model must keep all {plan.length} tokens, since pass keys are asked for after "
+                    f"the {self.role} model must keep all {plan.length} tokens, since passkeys are asked for after "
                     f"less and less of the text, got a sliding window of {group.sliding_window} tokens"
                 )
 

@@ -1,4 +1,4 @@
-"""One long text, read once: losses on the way, and pass keys asked for after more and more of it."""
+"""One long text, read once: losses on the way, and passkeys asked for after more and more of it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -56,22 +56,24 @@ def read_long_text(
         text: the text with its keys
         keys: in the order of `text.spans`
         asked_at: after how many tokens to ask, ascending, each at most the text's length
-        progress: told how many tokens are read
+        progress: told how many tokens are read, then how many questions are answered
 
     Raises:
         InputError: losses that are not finite, or a cache that cannot forget (sliding windows)
     """
     read = prefill(model, torch.tensor(text.ids), score=text.scored, progress=progress)
     losses = finite_losses(read.losses, "the long text")
-    answers = []
+    questions = sum(stop <= length for length in asked_at for _, stop in text.spans)
+    answers, asked = [], 0
     for length in reversed(asked_at):
         crop(read.cache, length)
-        answers.append(
-            tuple(
-                ask(model, read.cache, key) if stop <= length else None
-                for key, (_, stop) in zip(keys, text.spans, strict=True)
-            )
-        )
+        here: list[Said | None] = []
+        for key, (_, stop) in zip(keys, text.spans, strict=True):
+            here.append(ask(model, read.cache, key) if stop <= length else None)
+            asked += stop <= length
+            if progress and stop <= length:
+                progress("asking", asked, questions)
+        answers.append(tuple(here))
     return LongReading(read.scored.numpy(), losses, tuple(reversed(answers)))
 
 
@@ -84,7 +86,7 @@ def ask(model: Any, cache: Any, key: Passkey) -> Said:
     held, ids = cache.get_seq_length(), torch.tensor(key.question + key.answer)
     read = prefill(model, ids, cache=cache, score=[(len(key.question), len(ids))])
     crop(cache, held)
-    losses = tuple(finite_losses(read.losses, f"pass key {key.name}").tolist())
+    losses = tuple(finite_losses(read.losses, f"passkey {key.name}").tolist())
     best = tuple(read.best.tolist())
     # Up to its first mistake the model was shown what it would have written itself.
     right = next((i for i, (a, b) in enumerate(zip(best, key.answer, strict=True)) if a != b), len(best))

@@ -13,7 +13,7 @@ from ordinate.prove.plan import Plan
 # More than any tokenizer in use needs for prose, so that one reading is nearly always enough.
 _CHARACTERS_A_TOKEN = 6
 
-# Places that a pass key should be able to choose from, so that it comes near the depth it is meant for.
+# Places that a passkey should be able to choose from, so that it comes near the depth it is meant for.
 _CHOICE = 4
 
 
@@ -22,7 +22,7 @@ class Material:
     """What both models read.
 
     Args:
-        long_text: the text with its pass keys
+        long_text: the text with its passkeys
         keys: these keys, in the order in which they stand
         growing_context: [tokens], the longest of the growing prompts, without prefix
         passages: [passages][tokens], for the position-gap probe, without prefix
@@ -47,10 +47,10 @@ def prepare(text: str, tokenizer: Any, plan: Plan, seed: int) -> Material:
         text: long enough
         tokenizer: of both models
         plan: what is read
-        seed: of the pass keys' digits
+        seed: of the passkeys' digits
 
     Raises:
-        InputError: the text has too few tokens, or too few paragraphs for the pass keys
+        InputError: the text has too few tokens, or too few paragraphs for the passkeys
     """
 
     def encode(some: str) -> list[int]:

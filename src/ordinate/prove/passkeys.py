@@ -1,4 +1,4 @@
-"""Pass keys: sentences with random digits between the paragraphs of a text, and the questions for them."""
+"""Passkeys: sentences with random digits between the paragraphs of a text, and the questions for them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ class Passkey:
 
 @dataclass(frozen=True)
 class Placed:
-    """A text with pass keys in it.
+    """A text with passkeys in it.
 
     Args:
         ids: [tokens]
@@ -80,7 +80,7 @@ def draw(count: int, seed: int, text: str, encode: Callable[[str], list[int]]) -
     lower = text.lower()
     names = [name for name in NAMES if name.lower() not in lower][:count]
     if len(names) < count:
-        raise InputError(f"{count} pass keys need {count} names that the text does not hold, got {len(names)}")
+        raise InputError(f"{count} passkeys need {count} names that the text does not hold, got {len(names)}")
     generator = np.random.default_rng(seed)
     keys: list[Passkey] = []
     for name in names:
@@ -91,7 +91,7 @@ def draw(count: int, seed: int, text: str, encode: Callable[[str], list[int]]) -
         while same < min(len(question), len(whole)) and question[same] == whole[same]:
             same += 1
         if len(whole) > ROOM or same == 0 or same == len(whole):
-            raise InputError(f"a question for a pass key must take 2 to {ROOM} tokens, got {len(whole)}")
+            raise InputError(f"a question for a passkey must take 2 to {ROOM} tokens, got {len(whole)}")
         sentence = encode(SENTENCE.format(name=name, key=key))
         keys.append(Passkey(name, key, tuple(sentence), tuple(whole[:same]), tuple(whole[same:])))
     return keys
@@ -125,7 +125,7 @@ def place(
     free = sorted({start for start in starts if 0 < start < real})
     if len(free) < len(sentences):
         raise InputError(
-            f"the text must have a place between two paragraphs or lines for each of {len(sentences)} pass keys, "
+            f"the text must have a place between two paragraphs or lines for each of {len(sentences)} passkeys, "
             f"got {len(free)} in its first {real} tokens"
         )
     ids, spans, scored = list(prefix), [], []

@@ -19,10 +19,10 @@ class Plan:
     Args:
         window: the original's window
         target: the extended model's window
-        length: the long text, which is read once, with its pass keys
+        length: the long text, which is read once, with its passkeys
         edges: bounds of the ranges of positions whose losses are averaged, ascending, from 0 to `length`
-        asked_at: after how much of the text the pass keys are asked for, ascending
-        keys: how many pass keys, [1]
+        asked_at: after how much of the text the passkeys are asked for, ascending
+        keys: how many passkeys, [1]
         contexts: lengths of the prompts that grow, ascending, their scored end included
         scored: the last tokens of each of these prompts, the same in all
         passage: a text of the position-gap probe

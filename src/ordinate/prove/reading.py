@@ -1,5 +1,6 @@
 """Everything that one model makes of the material."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,20 +44,21 @@ def read_all(
         costs: what each reading took is appended here
         progress: told how far each reading is
     """
-    with measured(costs, role, "loss by position and pass keys"):
-        told = labelled(progress, role, "the long text")
+    with measured(costs, role, "loss by position and passkeys"):
+        told = labelled(progress, role, {"reading": "the long text", "asking": "passkeys"})
         long = read_long_text(model, material.long_text, material.keys, plan.asked_at, progress=told)
     with measured(costs, role, "growing context"):
-        told = labelled(progress, role, "growing context")
+        told = labelled(progress, role, {"reading": "growing context"})
         contexts = read_growing_context(
             model, material.growing_context, plan.contexts, plan.scored, prefix=material.prefix, progress=told
         )
     with measured(costs, role, "position gaps"):
-        told = labelled(progress, role, "position gaps")
+        told = labelled(progress, role, {"reading": "position gaps"})
         gaps = read_gaps(model, material.passages, plan.distances, prefix=material.prefix, progress=told)
     return Reading(long, contexts, gaps)
 
 
-def labelled(progress: Report | None, role: Role, part: str | None = None) -> Report | None:
-    """Say which model is meant, and which part where the reading itself does not."""
-    return progress and (lambda what, done, total: progress(f"{role}: {part or what}", done, total))
+def labelled(progress: Report | None, role: Role, parts: Mapping[str, str] | None = None) -> Report | None:
+    """Say which model is meant, and which part: `parts` has a name for what a reading calls its work."""
+    names = parts or {}
+    return progress and (lambda what, done, total: progress(f"{role}: {names.get(what, what)}", done, total))

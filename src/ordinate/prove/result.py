@@ -52,7 +52,7 @@ class LossByPosition(Record, frozen=True):
     """One long text, read once.
 
     Args:
-        length: tokens read, pass keys included
+        length: tokens read, passkeys included
         block: tokens in a block of the statistics
         ranges: the means by position
         fine: the same in narrow ranges of equal width, for a curve
@@ -118,7 +118,7 @@ class Counts(Record, frozen=True):
 
 
 class Passkeys(Record, frozen=True):
-    """Pass keys hidden in the long text and asked for after more and more of it.
+    """Passkeys hidden in the long text and asked for after more and more of it.
 
     Args:
         sentence, question: the wording, with {name} and {key}
@@ -248,7 +248,7 @@ class Verdict(Record, frozen=True):
     """What the numbers say, in words made from them.
 
     Args:
-        outcome: past the window and at the pass keys there, the extended model is "better", "worse", "mixed" (one of
+        outcome: past the window and at the passkeys there, the extended model is "better", "worse", "mixed" (one of
             the two each way), or "no clear difference"; "not tested" where nothing past the window was read
         headline: one sentence
         findings: one sentence a measurement

@@ -46,7 +46,7 @@ def prove(
 ) -> dict[str, Any]:
     """Measure an extended model against its original on real text, one model at a time, in float32.
 
-    A long text gives the loss by position and the pass keys that are read from it; the same tokens are scored with
+    A long text gives the loss by position and the passkeys that are read from it; the same tokens are scored with
     growing context; short texts are taken apart by their position ids (`ordinate.prove.plan` says how long each is).
 
     Args:
@@ -54,7 +54,7 @@ def prove(
         extended: the same model with a longer window
         length: of the long text, [token]; 7/4 of the original's window or the extended one's, the lesser, by default
         full: go to the extended model's window in the long text and in the growing context
-        seed: of the pass keys' digits
+        seed: of the passkeys' digits
         text: a name of `ordinate.texts`, a path of a UTF-8 file, or a text
         threads: for PyTorch; the cores that this process may use by default
         float32_angles: compute angles in float32 as transformers does

@@ -62,7 +62,7 @@ def verdict(
         "mixed": "the two measurements disagree about the extended model",
         "no clear difference": "the extended model does neither clearly better nor clearly worse than the original",
     }[outcome]
-    read = "" if count is None else f", and it reads {_of(count.extended)} pass keys against {_of(count.original)}"
+    read = "" if count is None else f", and it reads {_of(count.extended)} passkeys against {_of(count.original)}"
     headline = f"Past {window:,} tokens {words}: its loss is {_against(loss)} nats a token{read}."
     return Verdict(outcome, headline, findings)
 
@@ -116,7 +116,7 @@ def _keys(passkeys: Passkeys, window: int) -> list[str]:
     if within:
         original, extended = (sum(getattr(q, model).exact for q in within) for model in ("original", "extended"))
         found.append(
-            f"Asked within the window, the original reads {original} of {len(within)} pass keys and the extended "
+            f"Asked within the window, the original reads {original} of {len(within)} passkeys and the extended "
             f"model {extended} of {len(within)}."
         )
     for count in passkeys.counts:

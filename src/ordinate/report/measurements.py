@@ -84,7 +84,7 @@ def passkeys(proof: Proof) -> Section:
         "within the original’s window, the same question shows that a model can do the task at all.",
     ]
     if not found.counts:
-        return Section("passkeys", "Pass keys", [element("p", "No key was asked for.")])
+        return Section("passkeys", "Passkeys", [element("p", "No key was asked for.")])
 
     def share(one: Count) -> str:
         return f"{one.exact} of {one.asked} ({100 * one.interval[0]:.0f} to {100 * one.interval[1]:.0f} %)"
@@ -129,7 +129,7 @@ def passkeys(proof: Proof) -> Section:
         heads=2,
     )
     whole = element("details", element("summary", "Every question and answer"), answers)
-    return Section("passkeys", "Pass keys", [*[element("p", line) for line in explained], counts, whole])
+    return Section("passkeys", "Passkeys", [*[element("p", line) for line in explained], counts, whole])
 
 
 def growing_context(proof: Proof) -> Section:

@@ -148,7 +148,7 @@ def method(proof: Proof) -> Section:
     """How the numbers came about, and what they do not show."""
     notes = [
         "Loss is −ln of the probability that a model gives to the next token, in nats a token; lower is better. The "
-        "sentences with pass keys, and the first token after each, are not counted.",
+        "sentences with passkeys, and the first token after each, are not counted.",
         f"± is one standard error, over blocks of {proof.loss_by_position.block} neighbouring tokens "
         f"({proof.growing_context.block} in the growing "
         "context), since neighbours are not independent; bands and bars are two. Differences are taken token by token, "

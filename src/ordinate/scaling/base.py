@@ -6,7 +6,7 @@ from typing import ClassVar, Protocol, Self
 
 import numpy as np
 
-from ordinate.errors import InputError, positive_integer
+from ordinate.errors import MAXIMUM_POSITION, InputError, got, positive_integer
 
 
 class Frequencies(Protocol):
@@ -63,8 +63,11 @@ class Scaling(ABC):
 
 
 def checked_length(length: int | None) -> int | None:
-    """Return `length` as an int or None, or raise `InputError` unless it is None or an integer >= 1."""
-    return None if length is None else positive_integer("length", length)
+    """Return `length` as an int or None, or raise `InputError` unless it is None or an integer from 1 to 2**53."""
+    number = None if length is None else positive_integer("length", length)
+    if number is not None and number > MAXIMUM_POSITION:
+        raise InputError(f"length must be at most 2**53, beyond which float64 skips integers, got {got(number)}")
+    return number
 
 
 def ntk_base(base: float, rotary_dim: int, factor: float) -> float:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from ordinate.errors import InputError, got
+from ordinate.errors import MAXIMUM_POSITION, InputError, got
 from ordinate.schemes._libraries import working
 
 Array = Any
@@ -317,16 +317,21 @@ def _presence(value: Array | None) -> str:
 
 
 def whole_numbers(name: str, values: Array) -> np.ndarray:
-    """Check that values are integers (an empty list is) and return them as int64.
+    """Check that values are integers (an empty list is) of at most 2**53 either way and return them as int64.
 
     Raises:
         InputError: they are not
     """
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError:  # rows of different lengths
+        raise InputError(f"{name} must be an array of integers, got {got(values)}") from None
     if array.size == 0 and array.dtype.kind == "f":
         array = array.astype(np.int64)
     if array.dtype.kind not in "iu":
         raise InputError(f"{name} must be integers, got dtype {array.dtype}")
+    if array.size and not -MAXIMUM_POSITION <= array.min() <= array.max() <= MAXIMUM_POSITION:
+        raise InputError(f"{name} must lie within 2**53 of 0, beyond which float64 skips integers, got {got(values)}")
     return array.astype(np.int64)
 
 

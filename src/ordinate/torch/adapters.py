@@ -3,12 +3,13 @@
 from typing import Literal
 
 import torch
+from jaxtyping import Shaped
 from torch import Tensor
 
 Duplicate = Literal["half", "interleaved"]
 
 
-def duplicated(table: Tensor, duplicate: Duplicate) -> Tensor:
+def duplicated(table: Shaped[Tensor, "*lead pairs"], duplicate: Duplicate) -> Shaped[Tensor, "*lead 2*pairs"]:
     """Transformers' full width: each entry twice, once for each channel of its pair.
 
     Args:

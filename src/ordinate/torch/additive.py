@@ -2,6 +2,7 @@
 
 import numpy as np
 import torch
+from jaxtyping import Float, Integer
 from torch import Tensor
 
 from ordinate.errors import InputError, got
@@ -47,7 +48,11 @@ class AdditiveEncoding(KeepsRows):
         """Set the parameters to their initial values again, after `to_empty` say."""
         self.learned.reset_parameters()
 
-    def forward(self, embeddings: Tensor, positions: Tensor | None = None) -> Tensor:
+    def forward(
+        self,
+        embeddings: Float[Tensor, "*batch tokens width"],
+        positions: Integer[Tensor, "... tokens"] | None = None,
+    ) -> Float[Tensor, "*batch tokens out"]:
         """Put position into embeddings.
 
         Args:
@@ -71,7 +76,9 @@ class AdditiveEncoding(KeepsRows):
         exact = embeddings.dtype == torch.float64
         return self.scheme.combined(embeddings, self.table(positions, torch.float64 if exact else None), torch)
 
-    def table(self, positions: Tensor, dtype: torch.dtype | None = None) -> Tensor:
+    def table(
+        self, positions: Integer[Tensor, "*places"], dtype: torch.dtype | None = None
+    ) -> Float[Tensor, "*places dim"]:
         """The encoding of each token.
 
         Args:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import torch
+from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
 from ordinate.errors import InputError, got
@@ -46,8 +47,13 @@ class PositionBias(nn.Module):
         self.learned.reset_parameters()
 
     def forward(
-        self, query_positions: Tensor, key_positions: Tensor, *, q: Tensor | None = None, k: Tensor | None = None
-    ) -> Tensor:
+        self,
+        query_positions: Integer[Tensor, "... query"],
+        key_positions: Integer[Tensor, "... key"],
+        *,
+        q: Float[Tensor, "... query heads head_dim"] | None = None,
+        k: Float[Tensor, "... key heads head_dim"] | None = None,
+    ) -> Float[Tensor, "... heads query key"]:
         """The bias of each logit; masking is the caller's.
 
         Args:

@@ -4,6 +4,7 @@ from typing import Any, cast, get_args
 
 import numpy as np
 import torch
+from jaxtyping import Float, Float32, Integer
 from torch import Tensor
 
 from ordinate.errors import InputError, got, one_of
@@ -78,7 +79,9 @@ class RotaryEmbedding(KeepsRows):
             return self._float32_turns(self._device, None).to(self._device, copy=True)
         return torch.from_numpy(self.group.frequencies()).to(torch.float32).to(self._device)
 
-    def forward(self, x: Tensor, position_ids: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(
+        self, x: Tensor, position_ids: Integer[Tensor, "... tokens"]
+    ) -> tuple[Float[Tensor, "... tokens width"], Float[Tensor, "... tokens width"]]:
         """What a rotary module of transformers returns.
 
         Args:
@@ -96,7 +99,9 @@ class RotaryEmbedding(KeepsRows):
         cos, sin = (table.to(device=x.device, dtype=x.dtype) for table in wide)
         return cos, sin
 
-    def table(self, positions: Tensor, length: int | None = None) -> tuple[Tensor, Tensor]:
+    def table(
+        self, positions: Integer[Tensor, "... tokens"], length: int | None = None
+    ) -> tuple[Float32[Tensor, "... tokens pairs"], Float32[Tensor, "... tokens pairs"]]:
         """The cos and sin of each token, as `ordinate.ops.rotate` reads them.
 
         Args:
@@ -117,13 +122,16 @@ class RotaryEmbedding(KeepsRows):
 
     def rotate(
         self,
-        q: Tensor | None,
-        k: Tensor | None,
-        positions: Tensor | None = None,
+        q: Float[Tensor, "... tokens q_heads q_dim"] | None,
+        k: Float[Tensor, "... tokens k_heads k_dim"] | None,
+        positions: Integer[Tensor, "... tokens"] | None = None,
         *,
         inverse: bool = False,
         length: int | None = None,
-    ) -> tuple[Tensor | None, Tensor | None]:
+    ) -> tuple[
+        Float[Tensor, "... tokens q_heads q_dim"] | None,
+        Float[Tensor, "... tokens k_heads k_dim"] | None,
+    ]:
         """Rotate q and k, by `ordinate.ops.rotate`.
 
         Args:

@@ -1,6 +1,7 @@
 """Query temperature as a module."""
 
 import torch
+from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
 from ordinate import temperature
@@ -26,7 +27,9 @@ class QueryTemperature(nn.Module):
             raise InputError(f"a query temperature, or a group with one, is needed, got {got(given)}")
         self.temperature = found
 
-    def forward(self, q: Tensor, positions: Tensor | None = None) -> Tensor:
+    def forward(
+        self, q: Float[Tensor, "*lead tokens heads head_dim"], positions: Integer[Tensor, "... tokens"] | None = None
+    ) -> Float[Tensor, "*lead tokens heads head_dim"]:
         """Multiply queries by their factors.
 
         Args:

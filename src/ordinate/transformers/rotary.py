@@ -1,6 +1,7 @@
 """Ordinate's rotary embedding in the place of a transformers model's own."""
 
 import inspect
+import math
 from collections.abc import Mapping
 
 import torch
@@ -13,6 +14,8 @@ from ordinate.torch.adapters import Duplicate
 
 # At these positions float32 angles are still good to 1e-5, so that two layouts cannot be mistaken for each other.
 _COMPARED = 64
+# float32 angles below that position are within 64 rad * 2 ulp.
+_TOLERANCE = 1e-5
 
 
 class DecoderRotary(nn.Module):
@@ -95,19 +98,21 @@ def replacement(own: nn.Module, groups: Mapping[str, LayerGroup], *, float32_ang
     like = torch.zeros((), dtype=torch.float32)
     layer_types = list(groups) if named else [None]
     layouts: tuple[Duplicate, ...] = ("half", "interleaved")
+    apart = math.inf
     for duplicate in layouts:
         rotary = DecoderRotary(groups, float32_angles=float32_angles, duplicate=duplicate)
-        agree = True
+        furthest = 0.0
         for layer_type in layer_types:
             options = {} if layer_type is None else {"layer_type": layer_type}
             with torch.inference_mode():
                 expected, found = own(like, positions, **options), rotary(like, positions, **options)
-            agree = agree and all(_agree(a, b, exactly=float32_angles) for a, b in zip(expected, found, strict=True))
-        if agree:
+            furthest = max(furthest, *(_difference(a, b) for a, b in zip(expected, found, strict=True)))
+        if furthest <= (0 if float32_angles else _TOLERANCE):
             return rotary
+        apart = min(apart, furthest)
     raise InputError(
-        f"{type(own).__name__} returns other tables than its configuration says, so it cannot be replaced: "
-        "this architecture is not supported"
+        f"{type(own).__name__} returns other tables than its configuration says (up to {apart:.3g} apart at positions "
+        f"below {_COMPARED}), so it cannot be replaced: this architecture is not supported"
     )
 
 
@@ -119,7 +124,9 @@ def _as_one(groups: Mapping[str, LayerGroup], name: str) -> dict[str, LayerGroup
     return {first.layer_type: first}
 
 
-def _agree(expected: Tensor, found: Tensor, *, exactly: bool) -> bool:
+def _difference(expected: Tensor, found: Tensor) -> float:
+    """The largest difference of an entry; infinite where shapes differ or an entry is not a number."""
     if expected.shape != found.shape:
-        return False
-    return torch.equal(expected, found) if exactly else torch.allclose(expected, found, rtol=0, atol=1e-5)
+        return math.inf
+    difference = float((expected.double() - found.double()).abs().max())
+    return difference if difference == difference else math.inf

@@ -138,6 +138,11 @@ def test_sections_that_do_not_fit_are_refused(gguf_spec, sections):
         gguf_spec("qwen2vl", **{"rope.dimension_sections": sections})
 
 
+def test_a_head_too_wide_is_refused(gguf_spec):
+    with pytest.raises(InputError, match="embedding_length gives heads of 16777216 channels, at most 65536"):
+        gguf_spec("llama", embedding_length=2**24, **{"attention.head_count": 1, "attention.head_count_kv": 1})
+
+
 @pytest.mark.parametrize("sections", [[32, 0, 0, 0], [0, 0, 0, 0]])
 def test_one_section_is_plain_rope(gguf_spec, sections):
     assert gguf_spec("dflash", **{"rope.dimension_sections": sections}).group.scheme == "rope"

@@ -245,6 +245,7 @@ def _bases(keys: Keys, count: int) -> list[float] | list[None]:
 def _without_rope(keys: Keys, count: int) -> list[bool]:
     """`no_rope_layers`, in which 1 is a layer that rotates; else every fourth layer does not."""
     if keys.given("no_rope_layers"):
+        keys.given("no_rope_layer_interval")  # what the list was made from: SmolLM3's files have both
         return [bool(value) for value in _numbers(keys, "no_rope_layers", count)]
     interval = keys.integer("no_rope_layer_interval", most=MAXIMUM_LAYERS) or 4
     return [(i + 1) % interval != 0 for i in range(count)]

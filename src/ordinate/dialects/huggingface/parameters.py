@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ordinate.dialects.huggingface.keys import Found, Keys, shown
+from ordinate.dialects.huggingface.keys import MAXIMUM_WIDTH, Found, Keys, shown
 from ordinate.errors import InputError, finite, got, positive
 from ordinate.registry import suggestion
 
@@ -89,7 +89,10 @@ class Parameters:
         """The share of the head that turns."""
         if "partial_rotary_factor" not in self.values:
             return 1.0
-        return positive(self.label("partial_rotary_factor"), self.values["partial_rotary_factor"])
+        share = positive(self.label("partial_rotary_factor"), self.values["partial_rotary_factor"])
+        if share > MAXIMUM_WIDTH:
+            raise InputError(f"{self.label('partial_rotary_factor')} must be at most {MAXIMUM_WIDTH}, got {share:g}")
+        return share
 
     def note_unused(self) -> None:
         """Warn of settings that this rope type does not read, and of those that no type does."""

@@ -137,7 +137,7 @@ def _unapplied(keys: Keys, groups: Mapping[str, LayerGroup]) -> dict[str, LayerG
         return {}
     found = keys.found("position_embedding_type")
     keys.warn(f"{found.key} is {found.value!r}: the rotary settings are not applied, and are shown without layers")
-    entry = read_parameters(keys)[""]
+    entry = read_parameters(keys).get("")
     pairing, known_by = read_pairing(keys)
     if entry is None or UNUSED in groups:
         return {}

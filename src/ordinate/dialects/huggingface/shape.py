@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from ordinate.dialects.huggingface.keys import Keys
+from ordinate.dialects.huggingface.keys import MAXIMUM_WIDTH, Keys
 from ordinate.dialects.huggingface.parameters import Parameters
 from ordinate.errors import InputError, boolean, got, positive
 from ordinate.scaling.yarn import magnitude
@@ -99,7 +99,12 @@ def _head_dim(keys: Keys, query: int | None) -> tuple[int, str]:
         raise InputError(f"{keys.label('hidden_size')} must be at least the {parts} heads, got {hidden}")
     if hidden % parts:
         keys.warn(f"hidden_size {hidden} is no multiple of {parts} heads: the width of a head is rounded down")
-    return hidden // parts, f"{keys.found('hidden_size').source} / {keys.found('num_attention_heads').source}"
+    width = hidden // parts
+    if width > MAXIMUM_WIDTH:
+        raise InputError(
+            f"{keys.label('hidden_size')} gives heads of {width} channels, at most {MAXIMUM_WIDTH} are read"
+        )
+    return width, f"{keys.found('hidden_size').source} / {keys.found('num_attention_heads').source}"
 
 
 def _key_value(keys: Keys, query: int) -> int:

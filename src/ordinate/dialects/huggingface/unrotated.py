@@ -7,7 +7,7 @@ from typing import Literal
 from ordinate.dialects.huggingface.architectures import model_types
 from ordinate.dialects.huggingface.keys import MAXIMUM_LENGTH, MAXIMUM_WIDTH, Keys, whole
 from ordinate.dialects.huggingface.shape import MAXIMUM_HIDDEN, Shape
-from ordinate.errors import InputError, boolean, got, positive
+from ordinate.errors import InputError, boolean, got, non_negative_integer, positive
 from ordinate.registry import suggestion
 from ordinate.schemes.alibi import Alibi
 from ordinate.schemes.base import Scheme
@@ -116,7 +116,8 @@ def _learned(keys: Keys, word: str = "plain") -> Unrotated:
     rows = 2 if word == "after_two" else 0
     if word == "after_padding":
         padding = keys.get("pad_token_id")
-        rows = whole(keys.label("pad_token_id"), 1 if padding is None else padding + 1, MAXIMUM_WIDTH)
+        before = 0 if padding is None else non_negative_integer(keys.label("pad_token_id"), padding)
+        rows = whole(keys.label("pad_token_id"), before + 1, MAXIMUM_WIDTH)
         length -= rows
         source += f" - {rows}: pad_token_id + 1 rows stand before the first position's"
         if length < 1:

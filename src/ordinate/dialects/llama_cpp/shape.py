@@ -45,6 +45,11 @@ def read_shape(keys: Keys, count: int, kind: Kind) -> Shape:
     if width and shapes and (key_dim is None or value_dim is None):
         most = max(shapes)[0]
         if most and width % most == 0:
+            if width // most > MAXIMUM_WIDTH:
+                raise InputError(
+                    f"{keys.label('embedding_length')} gives heads of {width // most} channels, at most "
+                    f"{MAXIMUM_WIDTH} are read"
+                )
             key_dim, value_dim = key_dim or width // most, value_dim or width // most
     if len(shapes) > 1:
         keys.warn(f"the number of heads differs from layer to layer: {_listed(shapes)} (query, key-value)")
