@@ -68,6 +68,11 @@ def test_a_base_next_to_zero_is_refused(tmp_path, capsys, base, form):
     assert "must turn by at most 1e+100 rad a token" in refused(capsys, "describe", path, "--format", form)
 
 
+def test_a_magnitude_beyond_float32_is_refused(tmp_path, capsys):
+    path = config(tmp_path, rope_type="yarn", factor=4.0, attention_factor=1e300)
+    assert "attention_factor of at most 1e+30, got 1e+300" in refused(capsys, "describe", path)
+
+
 def test_an_odd_rotary_dimension_is_refused(tmp_path, capsys):
     path = write(tmp_path, json.dumps(BASE | {"head_dim": 65}))
     assert "must be even" in refused(capsys, "describe", path)

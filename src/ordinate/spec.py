@@ -13,6 +13,8 @@ from ordinate.temperature import QueryTemperature
 
 # Far beyond any model's, which turn by 1 rad a token or so; it keeps angles and wavelengths within float64.
 MAXIMUM_FREQUENCY = 1e100
+# It keeps tables within float32.
+MAXIMUM_ATTENTION_FACTOR = 1e30
 
 Pairing = Literal["half", "interleaved", "interleaved-in-half-out", "unknown"]
 
@@ -134,7 +136,13 @@ class LayerGroup:
     def attention_factor(self, length: int | None = None) -> float:
         """What multiplies cos and sin, [1]; 1 where nothing rotates."""
         checked_length(length)
-        return 1.0 if self.stretch is None else self.stretch.attention_factor(length)
+        factor = 1.0 if self.stretch is None else self.stretch.attention_factor(length)
+        if not factor <= MAXIMUM_ATTENTION_FACTOR:
+            raise InputError(
+                f"group {self.layer_type!r} must have an attention_factor of at most {MAXIMUM_ATTENTION_FACTOR:g}, got "
+                f"{factor:g}"
+            )
+        return factor
 
     def table(self, positions: Any, length: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """The cos and sin that the rotation reads, `attention_factor` included.

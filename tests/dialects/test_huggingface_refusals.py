@@ -74,6 +74,8 @@ REFUSED: dict[str, tuple[Any, str]] = {
         },
         r"rope_parameters and rope_scaling disagree on factor: 4\.0 and 2\.0",
     ),
+    "linear endless": (parameters(rope_type="linear", factor=1e308), r"factor 1e\+308 stretches 4096 tokens to more"),
+    "yarn endless": (parameters(**{**YARN, "factor": 1e308}), r"factor 1e\+308 stretches 1024 tokens to more"),
     "yarn without factor": (parameters(**without(YARN, "factor")), r"factor is missing: rope_type 'yarn' needs it"),
     "yarn below 1": (parameters(**{**YARN, "factor": 0.5}), r"factor must be >= 1, got 0\.5"),
     "yarn NaN": (parameters(**{**YARN, "factor": math.nan}), r"factor must be a finite number, got nan"),

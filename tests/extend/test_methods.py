@@ -103,7 +103,11 @@ def test_the_exact_factor_reaches_the_target_also_when_rounded_down(trained, mor
         ("linear", {"beta_fast": 8.0}, "method linear has no beta_fast; it takes factor"),
         ("abf", {"factor": 2.0}, "method abf has no factor; it takes base"),
         ("linear", {"factor": 4.0}, "factor must be 2 to stretch 8192 tokens to 16384, got 4, which leads to 32768"),
-        ("linear", {"factor": 1e308}, "factor must be 2 to stretch 8192 tokens to 16384, got 1e+308, which leads to inf"),
+        (
+            "linear",
+            {"factor": 1e308},
+            "factor must be 2 to stretch 8192 tokens to 16384, got 1e+308, which leads to inf",
+        ),
         ("yarn", {"factor": 1.5}, "factor must be 2"),
         ("dynamic_ntk", {"factor": math.nan}, "factor must be a finite number"),
         ("ntk", {"factor": 1.5}, "factor must be >= 2"),

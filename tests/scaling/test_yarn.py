@@ -249,3 +249,9 @@ def test_a_base_that_has_no_logarithm_to_divide_by_is_refused():
     for base in (1.0, 0.5):
         with pytest.raises(InputError, match=f"YaRN needs a base > 1, .*, got {base:g}"):
             Yarn(4.0, 4096).frequencies(Rope(head_dim=8, base=base))
+
+
+@pytest.mark.parametrize("betas", [(32.0, 5e-324), (1e308, 1.0)])
+def test_turns_that_leave_float64_are_refused(betas):
+    with pytest.raises(InputError, match="beta_fast and beta_slow must leave a wavelength within float64"):
+        Yarn(4.0, 4096, beta_fast=betas[0], beta_slow=betas[1]).frequencies(Rope(head_dim=64))

@@ -34,7 +34,7 @@ def command(
 
         from ordinate.describe import to_dict
 
-        text = json.dumps(to_dict(spec, length), indent=2, ensure_ascii=False, allow_nan=False)
+        text = json.dumps(to_dict(spec, length), indent=2, allow_nan=False)
     elif format == "svg":
         from ordinate.describe import to_svg
 

@@ -14,7 +14,7 @@ def command(
 
     rows = {"schemes": _schemes, "scalings": _scalings, "models": _models}[things]()
     if format == "json":
-        typer.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+        typer.echo(json.dumps(rows, indent=2))
         return
     width = max(len(row["name"]) for row in rows)
     for row in rows:

@@ -56,7 +56,7 @@ def command(
             float32_angles=float32_angles,
             progress=report,
         )
-    data = json.dumps(result, indent=2, ensure_ascii=False, allow_nan=False)
+    data = json.dumps(result, indent=2, allow_nan=False)
     (out / "report.json").write_text(data + "\n", encoding="utf-8")
     (out / "report.html").write_text(render(result), encoding="utf-8")
     if format == "json":

@@ -89,8 +89,10 @@ class Yarn(Scaling):
         """The (fractional) pair that makes this many turns within the trained length."""
         if rope.base <= 1:
             raise InputError(f"YaRN needs a base > 1, because its ramp divides by ln base, got {rope.base:g}")
-        length = self.original_max_position_embeddings
-        return rope.rotary_dim * math.log(length / (2 * math.pi * turns)) / (2 * math.log(rope.base))
+        wavelength = self.original_max_position_embeddings / (2 * math.pi * turns)
+        if not 0 < wavelength < math.inf:
+            raise InputError(f"beta_fast and beta_slow must leave a wavelength within float64, got {turns:g} turns")
+        return rope.rotary_dim * math.log(wavelength) / (2 * math.log(rope.base))
 
     def ramp_ends(self, rope: Frequencies) -> tuple[float, float]:
         """The pair up to which frequencies are kept, and the pair from which they are interpolated."""

@@ -81,13 +81,13 @@ def _before(keys: Keys, entry: Parameters, length: int | None, source: str) -> S
             "before it is not in the configuration"
         )
         return Stretch(method, Window(None, length), source)
-    declared = None if length is None else math.floor(length * factor)
+    declared = None if length is None else math.floor(_reached(entry, length, factor))
     return Stretch(method, Window(length, declared), f"{source}, the length before {entry.type} scaling, times factor")
 
 
 def _after(keys: Keys, entry: Parameters, original: int, length: int | None, factor: float) -> Window:
     """YaRN, Llama-3 and LongRoPE: `max_position_embeddings` counts after scaling."""
-    product = round(original * factor)
+    product = round(_reached(entry, original, factor))
     if length is None:
         return Window(original, product)
     if entry.type == "llama3":  # Llama 3.2 declares half of what its factor reaches
@@ -103,6 +103,13 @@ def _after(keys: Keys, entry: Parameters, original: int, length: int | None, fac
             f"{original}, {product}: positions past that are past what was stretched for"
         )
     return Window(original, max(length, product))
+
+
+def _reached(entry: Parameters, length: int, factor: float) -> float:
+    """The length that a factor stretches to, before it is rounded, [token]."""
+    if length * factor > MAXIMUM_LENGTH:
+        raise InputError(f"{entry.label('factor')} {factor:g} stretches {length} tokens to more than {MAXIMUM_LENGTH}")
+    return length * factor
 
 
 def _original(keys: Keys, entry: Parameters, length: int | None) -> int:
