@@ -2,7 +2,8 @@
 
 Each mutant is one change of one operator, constant, comparison, condition or check in one file. It lives in
 memory only: a child process is forked from one that has the libraries loaded, its import of the module is served
-the changed source, and the tests of that module run there until the first failure. A mutant is killed when a test
+the changed source, and the tests of that module run there until the first failure; first of all unchanged, where
+they must pass. A mutant is killed when a test
 fails or the time runs out. The exit code is 1 below 95 %, or where a survivor has no reason in
 `tests/survivors.json` (mutant -> reason), or a reason there names a mutant that was killed or no longer exists.
 
@@ -189,14 +190,12 @@ class _Serve(importlib.abc.MetaPathFinder, importlib.abc.SourceLoader):
 
 
 def tests_of(file: str) -> list[list[str]]:
-    """The tests that should notice a change of this file: its own first, then the laws and its neighbours'."""
+    """The tests that should notice a change of this file: its own, or its whole folder's, and then the laws."""
     folder, name = Path(file).parent.name, Path(file).stem
     own = ROOT / "tests" / folder / f"test_{name}.py"
-    laws = [
-        ROOT / "tests" / f"test_{name}.py" for name in ("laws", "registry_laws", "order_laws", "precision", "golden")
-    ]
-    others = [*laws, *(p for p in sorted((ROOT / "tests" / folder).glob("test_*.py")) if p != own)]
-    return [[str(p) for p in group if p.exists()] for group in ([own], others)]
+    first = [own] if own.exists() else sorted(own.parent.glob("test_*.py"))
+    laws = [ROOT / "tests" / f"test_{law}.py" for law in ("laws", "registry_laws", "order_laws", "precision", "golden")]
+    return [[str(p) for p in first], [str(p) for p in laws]]
 
 
 def fork(mutant: Mutant) -> int:
@@ -217,16 +216,17 @@ def fork(mutant: Mutant) -> int:
         "-q",
         "-p",
         "no:cacheprovider",
+        "--assert=plain",  # what is loaded already cannot be rewritten, and need not be
         "-m",
         "not slow",
         "--no-header",
         "-c",
         str(ROOT / "pyproject.toml"),
     ]
-    os._exit(int(any(pytest.main([*options, *files]) for files in tests_of(mutant.file) if files)))
+    os._exit(int(any(pytest.main([*options, *files]) for files in tests_of(mutant.file))))
 
 
-def survivors_of(found: list[Mutant], jobs: int) -> list[Mutant]:
+def survivors_of(found: list[Mutant], jobs: int, *, quiet: bool = False) -> list[Mutant]:
     """Run every mutant, `jobs` at a time; return those that no test noticed."""
     waiting, running, survived, done = list(reversed(found)), {}, [], 0
     while waiting or running:
@@ -239,8 +239,9 @@ def survivors_of(found: list[Mutant], jobs: int) -> list[Mutant]:
             done += 1
             if os.waitstatus_to_exitcode(status) == 0:
                 survived.append(mutant)
+            if not quiet and survived[-1:] == [mutant]:
                 print(f"survived  {mutant.file}:{mutant.line}  {mutant.change}", flush=True)
-            if done % 50 == 0:
+            if not quiet and done % 50 == 0:
                 print(f"{done}/{len(found)} run, {len(survived)} survived", flush=True)
             continue
         for child, (_, deadline) in running.items():
@@ -271,6 +272,11 @@ def main() -> int:
     import transformers  # noqa: F401
 
     torch.set_num_threads(1)
+    unchanged = [Mutant(str(p.relative_to(PACKAGE)), 1, "nothing", p.read_text(encoding="utf-8")) for p in files]
+    broken = sorted({m.file for m in unchanged} - {m.file for m in survivors_of(unchanged, options.jobs, quiet=True)})
+    if broken:
+        print(f"the tests fail without any change: {', '.join(broken)}")
+        return 1
     start = time.monotonic()
     survived = survivors_of(found, options.jobs)
     killed = len(found) - len(survived)

@@ -88,10 +88,10 @@ def test_torch_agrees_and_its_gradient_is_the_finite_difference():
 def test_it_starts_as_torchs_layers_and_the_paper_do():
     learned = Fire(heads=3000, width=64).initial()
     assert (learned["c"].item(), learned["multiplier"].item()) == (0.1, 1.0)
-    assert abs(learned["output_weight"]).max() == pytest.approx(1 / 8, rel=1e-3)
-    assert abs(learned["output_bias"]).max() == pytest.approx(1 / 8, rel=1e-2)
-    assert 0.9 < abs(learned["hidden_weight"]).max() <= 1
-    assert 0.9 < abs(learned["hidden_bias"]).max() <= 1
+    for name, reach in (("hidden_weight", 1), ("hidden_bias", 1), ("output_weight", 1 / 8), ("output_bias", 1 / 8)):
+        assert -reach <= learned[name].min() < -0.9 * reach
+        assert 0.9 * reach < learned[name].max() <= reach
+    assert (Fire(heads=1).width, Fire(heads=1).threshold) == (32, 512.0)
 
 
 def test_cost_counts_the_network():
