@@ -95,6 +95,7 @@ def table(group: LayerGroup, positions: Tensor, turns: Tensor, length: int | Non
     Returns:
         cos, sin: [..., tokens, pairs], float32, on the device of `positions`
     """
+    settle_functions()
     turns = turns.to(positions.device)
     if isinstance(group.rope, Multimodal):
         axis = torch.as_tensor(group.rope.axis_of_pair, device=positions.device)
@@ -104,6 +105,20 @@ def table(group: LayerGroup, positions: Tensor, turns: Tensor, length: int | Non
     angles = by_pair.to(torch.float32) * turns
     factor = group.attention_factor(length)
     return angles.cos() * factor, angles.sin() * factor
+
+
+def settle_functions() -> None:
+    """Let the first cos and sin of a process run on one thread.
+
+    MKL 2024.2, which PyTorch's CPU builds hold, picks each function's code at its first call, and threads that make
+    that call at once may get a faster and coarser one: a table then comes out wrong in its third digit, seldom and
+    only on a busy machine. NumPy, which makes Ordinate's exact tables, does not use it.
+
+    Source: pytorch/pytorch#188792.
+    """
+    one = torch.ones(1)
+    one.cos()
+    one.sin()
 
 
 def _is_proportional(rope: object) -> bool:
