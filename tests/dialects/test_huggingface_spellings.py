@@ -323,4 +323,7 @@ def test_llama_3_declares_what_its_file_says_whatever_its_factor_reaches(factor,
         "model_type": "llama", "hidden_size": 2048, "num_attention_heads": 32, "head_dim": 64,
         "max_position_embeddings": declared, "rope_parameters": rope,
     }  # fmt: skip
-    assert huggingface.read(config, name="llama").window == Window(8192, declared)
+    spec = huggingface.read(config, name="llama")
+    assert spec.window == Window(8192, declared)
+    assert spec.sources["window.trained"] == "rope_parameters.original_max_position_embeddings"
+    assert spec.sources["window.declared"] == "max_position_embeddings"

@@ -67,5 +67,5 @@ def _obstacle(backend: str, arrays: Arrays) -> str | None:
     if backend == "eager":
         if arrays == "numpy":
             return "eager takes torch tensors"
-        return None if find_spec("torch") else "eager needs PyTorch: pip install 'ordinate[torch]'"
+        return None if find_spec("torch") else "eager needs PyTorch: install ordinate with its extra [torch]"
     return f"{backend} is not part of this version"

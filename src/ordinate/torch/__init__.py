@@ -5,7 +5,7 @@ from importlib.util import find_spec
 from ordinate.errors import Unavailable
 
 if find_spec("torch") is None:
-    raise Unavailable("ordinate.torch needs PyTorch: pip install 'ordinate[torch]'")
+    raise Unavailable("ordinate.torch needs PyTorch: install ordinate with its extra [torch]")
 
 from ordinate.torch.additive import AdditiveEncoding
 from ordinate.torch.bias import PositionBias

@@ -166,7 +166,8 @@ def _rotating_groups(keys: Keys) -> tuple[dict[str, LayerGroup], Window, int | N
     # Layers that see everything say how far the model reaches; those with a window do where there are no others.
     order = sorted(stretches, key=lambda name: (groups[name].layers == (), groups[name].sliding_window is not None))
     window, source = (stretches[order[0]].window, stretches[order[0]].source) if order else _plain_window(keys)
-    keys.sources["window.trained"] = keys.sources["window.declared"] = source
+    keys.sources["window.trained"] = (stretches[order[0]].trained_source if order else None) or source
+    keys.sources["window.declared"] = source
     if window.declared is None and not all(group.scheme == "axial" for group in groups.values()):
         keys.warn("the configuration does not say how long its context is: max_position_embeddings is absent")
     return groups, window, count

@@ -22,11 +22,12 @@ MAXIMUM_DIVISORS = 32768
 
 @dataclass(frozen=True)
 class Stretch:
-    """A scaling method, or None, with the window before and after it, and how that is known."""
+    """A scaling method, or None, with the window before and after it, and how each is known."""
 
     method: Scaling | None
     window: Window
     source: str
+    trained_source: str | None = None
 
 
 def read_stretch(keys: Keys, entry: Parameters, rope: Rotary) -> Stretch:
@@ -49,13 +50,15 @@ def read_stretch(keys: Keys, entry: Parameters, rope: Rotary) -> Stretch:
     if entry.type in ("linear", "dynamic"):
         return _before(keys, entry, length, source)
     original = _original(keys, entry, length)
+    given = "original_max_position_embeddings" in entry.values
+    known_by = entry.source("original_max_position_embeddings") if given else None
     if entry.type == "llama3":
         low, high = (_needed(entry, key) for key in ("low_freq_factor", "high_freq_factor"))
         llama3 = Llama3(_factor(entry), original, low, high)
-        return Stretch(llama3, _after(keys, entry, original, length, llama3.factor), source)
+        return Stretch(llama3, _after(keys, entry, original, length, llama3.factor), source, known_by)
     factor = _factor_or_ratio(keys, entry, original, length)
     method = _yarn(keys, entry, original, factor) if entry.type == "yarn" else _longrope(entry, original, factor, rope)
-    return Stretch(method, _after(keys, entry, original, length, factor), source)
+    return Stretch(method, _after(keys, entry, original, length, factor), source, known_by)
 
 
 def _before(keys: Keys, entry: Parameters, length: int | None, source: str) -> Stretch:
