@@ -119,8 +119,9 @@ def word_of(rotation: Any) -> tuple[str, int] | None:
                     result = result[0] if isinstance(result, tuple) else result
                     if result.numel() == 8:
                         vector = tuple(int(v) for v in result.flatten().round().tolist())
-                        if vector in WORDS:
-                            return WORDS[vector]
+                        word = next((word for known, word in WORDS.items() if known == vector), None)
+                        if word is not None:
+                            return word
     return None
 
 
@@ -151,7 +152,9 @@ def pairing_of(config_class: type, modules: list[ModuleType], axial: bool) -> di
     words = {name: word_of(rotation) for name, rotation in rotations.items()}
     switch = "apply_rotary_pos_emb_interleave"
     if source and "config.rope_interleave" in source and set(words) == {"apply_rotary_pos_emb", switch}:
-        return {"pairing": {"key": "rope_interleave", "true": words[switch][0], "false": "half"}}
+        switched = words[switch]
+        if switched is not None:
+            return {"pairing": {"key": "rope_interleave", "true": switched[0], "false": "half"}}
     known = {word for word in words.values() if word}
     if len(known) != 1:
         return {"pairing": "unknown"} if words else {}

@@ -13,4 +13,6 @@ def need(extra: str, *modules: str) -> None:
     """
     absent = [module for module in modules if find_spec(module) is None]
     if absent:
-        raise Unavailable(f"this needs {', '.join(absent)}, not installed here: install ordinate with its extra [{extra}]")
+        raise Unavailable(
+            f"this needs {', '.join(absent)}, not installed here: install ordinate with its extra [{extra}]"
+        )

@@ -16,7 +16,9 @@ def command(
             help="linear, ntk, dynamic_ntk, yarn, llama3, longrope, abf, or auto, which chooses and says why."
         ),
     ] = "auto",
-    factor: Annotated[float | None, typer.Option(help="The method's factor, where --to does not fix it (ntk, llama3).")] = None,
+    factor: Annotated[
+        float | None, typer.Option(help="The method's factor, where --to does not fix it (ntk, llama3).")
+    ] = None,
     base: Annotated[float | None, typer.Option(help="abf: the new base.")] = None,
     beta_fast: Annotated[float | None, typer.Option(help="yarn: turns above which a pair is kept.")] = None,
     beta_slow: Annotated[float | None, typer.Option(help="yarn: turns below which a pair is divided.")] = None,
