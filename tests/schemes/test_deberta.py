@@ -185,6 +185,7 @@ def test_cost_counts_the_positions_and_both_projections():
         ({"buckets": 7}, "buckets must be even"),
         ({"buckets": 2}, "buckets must be even and >= 4"),
         ({"buckets": -1}, "buckets"),
+        ({"buckets": 8.0}, "buckets must be an integer"),
         ({"buckets": 8, "max_distance": 5}, "max_distance must be > 5"),
         ({"max_distance": 0}, "max_distance"),
         ({"dim": -3}, "dim"),

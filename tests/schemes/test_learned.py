@@ -91,6 +91,17 @@ def test_clips_77_positions_become_long_clips_248():
     np.testing.assert_array_equal(table[:21], learned["table"][:21])
 
 
+def test_two_rows_are_carried_on_past_the_second():
+    scheme = Learned(length=2, dim=1, beyond="interpolate", target=4, spacing="steps")
+    assert scheme.table(range(4), {"table": np.array([[0.0], [2.0]])})[:, 0].tolist() == [0, 1, 2, 3]
+
+
+def test_one_position_is_served_and_none_are():
+    scheme = Learned(length=1, dim=2)
+    assert scheme.table([0], scheme.initial()).shape == (1, 2)
+    assert scheme.table([], scheme.initial()).shape == (0, 2)
+
+
 @given(length=st.integers(1, 30), more=st.integers(0, 60))
 def test_aligned_ends_are_torchs_aligned_corners(length, more):
     learned = random_table(length + 2, 3)
@@ -120,7 +131,7 @@ def test_thirty_seven_rows_become_thirty_nine_and_not_thirty_eight():
         assert scheme.table(range(39), scheme.initial()).shape == (39, 2)
 
 
-@pytest.mark.parametrize("keep_first", [0, 3, 7])
+@pytest.mark.parametrize("keep_first", [0, 3, 6, 7])
 @pytest.mark.parametrize(("beyond", "spacing"), [("interpolate", "ends"), ("interpolate", "steps"), ("extend", "ends")])
 def test_a_stretch_to_its_own_length_changes_nothing(beyond, spacing, keep_first):
     learned = random_table(8, 3)
