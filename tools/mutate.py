@@ -30,7 +30,7 @@ PACKAGE = ROOT / "src" / "ordinate"
 FOLDERS = ("schemes", "scaling")
 REASONS = ROOT / "tests" / "survivors.json"
 LEAST = 0.95
-SECONDS = 120
+SECONDS = 240
 
 COMPARE = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -272,7 +272,9 @@ def main() -> int:
     import transformers  # noqa: F401
 
     torch.set_num_threads(1)
-    unchanged = [Mutant(str(p.relative_to(PACKAGE)), 1, "nothing", p.read_text(encoding="utf-8")) for p in files]
+    # One file a folder: without an own test it runs its whole folder's tests.
+    one_each = [PACKAGE / folder / "base.py" for folder in {p.parent.name for p in files}]
+    unchanged = [Mutant(str(p.relative_to(PACKAGE)), 1, "nothing", p.read_text(encoding="utf-8")) for p in one_each]
     broken = sorted({m.file for m in unchanged} - {m.file for m in survivors_of(unchanged, options.jobs, quiet=True)})
     if broken:
         print(f"the tests fail without any change: {', '.join(broken)}")
