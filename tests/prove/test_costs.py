@@ -28,9 +28,10 @@ def test_peak_memory_grows_with_what_is_held_and_stays():
     before = peak_memory()
     held = np.ones(before // 8 + 2**24)  # as much again as was ever held, and 128 MiB
     during = peak_memory()
-    assert during >= held.nbytes
+    assert during > 0.99 * held.nbytes
     del held
-    assert peak_memory() >= during
+    # Linux counts a few pages of each thread late, so that a peak may shrink by as many.
+    assert peak_memory() > 0.99 * during
 
 
 def test_at_least_one_core_is_available():

@@ -1,4 +1,5 @@
 import json
+from itertools import pairwise
 
 import msgspec
 import pytest
@@ -100,7 +101,7 @@ def test_each_part_says_what_it_took(proof):
     ]
     assert all(cost["seconds"] > 0 and cost["cpu_seconds"] >= 0 for cost in proof["costs"])
     peaks = [cost["peak_memory"] for cost in proof["costs"]]
-    assert peaks == sorted(peaks)
+    assert all(later > 0.99 * earlier for earlier, later in pairwise(peaks))
     assert peaks[0] > 2**20
 
 

@@ -96,14 +96,14 @@ def test_a_bad_extension_is_said_to_cost_and_to_be_worse():
     outcome, headline, findings = words(losses((3.05, 4.82), (3.3, 4.2), (3.4, 4.1)), keys(4, 1))
     assert outcome == "worse"
     assert "does worse than the original" in headline
-    assert "the extension costs 1.77 ± 0.01 nats a token" in findings
-    assert "clearly worse in every range from position 0 to the end; in the last one by 0.70 ± 0.01" in findings
+    assert "the extension costs 1.770 ± 0.010 nats a token" in findings
+    assert "clearly worse in every range from position 0 to the end; in the last one by 0.700 ± 0.010" in findings
     assert "better" not in headline + findings
 
 
 def test_where_the_extended_model_becomes_better_for_good_is_found():
     _, _, findings = words(losses((3.0, 3.2), (3.3, 3.1), (3.3, 3.301), (4.9, 3.2), (6.2, 3.4)), keys(0, 6))
-    assert "clearly better in every range from position 200 to the end; in the last one by 2.80" in findings
+    assert "clearly better in every range from position 200 to the end; in the last one by 2.800 ± 0.010" in findings
     assert "clearly worse in every range" not in findings
 
 
@@ -113,7 +113,7 @@ def test_a_difference_inside_two_standard_errors_is_not_called_clear():
     assert sign(Estimate(0.021, 0.01, 9)) == 1
     assert sign(Estimate(5.0, None, 9)) == 0
     _, _, findings = words(losses((3.5, 3.51), (5.0, 3.2)), keys(0, 6))
-    assert "the two models do not clearly differ (+0.01 ± 0.01 nats a token)" in findings
+    assert "the two models do not clearly differ (+0.010 ± 0.010 nats a token)" in findings
 
 
 def test_without_positions_past_the_window_nothing_is_claimed_there():
@@ -131,10 +131,11 @@ def test_keys_within_and_past_the_window_are_counted_apart():
 def test_growing_context_and_gaps_are_told_with_their_errors():
     _, _, findings = words(losses((3.5, 3.5), (5.0, 3.2)), keys(1, 5))
     assert (
-        "from 50 to 100 tokens, the loss of the same 256 tokens changes by −0.50 ± 0.04 nats in the original"
+        "from 50 to 100 tokens, the loss of the same 256 tokens changes by −0.500 ± 0.040 nats in the original"
         in findings
     )
     # Of the distances, 150 is the last whose 20 tokens all lie below the target of 200.
     assert (
-        "to position 150 changes its loss by +0.30 ± 0.05 nats a token in the original and by +0.15 ± 0.05" in findings
+        "to position 150 changes its loss by +0.300 ± 0.050 nats a token in the original and by +0.150 ± 0.050"
+        in findings
     )

@@ -22,7 +22,7 @@ def command(
     text: Annotated[
         str, typer.Option(help="A novel by its name (emma, persuasion, ...) or a UTF-8 text file.")
     ] = "emma",
-    seed: Annotated[int, typer.Option(help="Of the pass keys' digits.")] = 0,
+    seed: Annotated[int, typer.Option(help="Of the passkeys' digits.")] = 0,
     threads: Annotated[int | None, typer.Option(help="For PyTorch. Default: the cores at hand.")] = None,
     float32_angles: Annotated[
         bool, typer.Option("--float32-angles", help="Compute angles in float32, as transformers does.")
@@ -31,7 +31,7 @@ def command(
 ) -> None:
     """Run a model and its extended copy side by side and report what the window is worth.
 
-    Measures loss by position, the same tokens with growing context, pass keys, and position gaps, and writes
+    Measures loss by position, the same tokens with growing context, passkeys, and position gaps, and writes
     report.html, one file without network or script, and report.json with the same numbers.
     """
     import json

@@ -171,12 +171,12 @@ def _against(loss: Compared) -> str:
 
 def _error(difference: Estimate) -> str:
     """The size of a difference with its standard error."""
-    return _with_error(f"{abs(difference.mean):.2f}", difference)
+    return _with_error(f"{abs(difference.mean):.3f}", difference)
 
 
 def _signed(difference: Estimate) -> str:
-    return _with_error(f"{difference.mean:+.2f}".replace("-", "−"), difference)
+    return _with_error(f"{difference.mean:+.3f}".replace("-", "−"), difference)
 
 
 def _with_error(text: str, difference: Estimate) -> str:
-    return text if difference.standard_error is None else f"{text} ± {difference.standard_error:.2f}"
+    return text if difference.standard_error is None else f"{text} ± {difference.standard_error:.3f}"
