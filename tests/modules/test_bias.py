@@ -202,3 +202,20 @@ def test_other_schemes_are_refused():
 def test_empty_batches_stay_empty(scheme):
     given = {name: value[:0] for name, value in content(scheme, (1,)).items()}
     assert PositionBias(scheme)(QUERY.expand(0, 3), KEY.expand(0, 5), **given).shape == (0, scheme.heads, 3, 5)
+
+
+@pytest.mark.parametrize("name", ["fire", "cope", "shaw", "deberta", "transformer_xl", "kerple"])
+def test_autocast_does_not_reach_the_formula_of_a_bias(name):
+    scheme = ordinate.scheme(name).example()
+    module = PositionBias(scheme, seed=1)
+    generator = torch.Generator().manual_seed(0)
+    content = {}
+    if scheme.needs == "content":
+        for part, tokens in (("q", 4), ("k", 9)):
+            content[part] = torch.randn(tokens, scheme.heads, scheme.head_dim, generator=generator)
+    positions = torch.arange(5, 9), torch.arange(9)
+    expected = module(*positions, **content)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = module(*positions, **content)
+    assert found.dtype == torch.float32
+    assert torch.equal(found, expected)

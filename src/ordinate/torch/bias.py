@@ -96,6 +96,11 @@ class PositionBias(nn.Module):
         return torch.stack(rows)
 
     def _one(self, query_positions: Tensor, key_positions: Tensor, q: Tensor | None, k: Tensor | None) -> Tensor:
+        # Autocast would compute the formulas of learned and content schemes in half precision.
+        with torch.autocast(query_positions.device.type, enabled=False):
+            return self._computed(query_positions, key_positions, q, k)
+
+    def _computed(self, query_positions: Tensor, key_positions: Tensor, q: Tensor | None, k: Tensor | None) -> Tensor:
         query, key = query_positions.cpu().numpy(), key_positions.cpu().numpy()
         device = query_positions.device
         if not isinstance(self.scheme, DistanceBias):
