@@ -71,13 +71,14 @@ def table() -> Case:
         return module(x, ids)
 
     exact = np.cos(group.rope.angles(positions))
+    ours = float(np.abs(group.table(positions)[0].astype(np.float64) - exact).max())
     theirs = float(np.abs(module(x, ids)[0][0, :, :32].double().numpy() - exact).max())
     return Case(
         "cos and sin of 16,384 positions, 32 pairs (ordinate: float64 angles; transformers: float32)",
         ("tests/test_precision.py",),
         {"ordinate": lambda: group.table(positions), "transformers": transformers_makes},
         theirs,
-        "transformers' largest error of a cos; ordinate's is below 6e-8",
+        f"transformers' largest error of a cos, against float64; ordinate's is {ours:.2g}",
     )
 
 
