@@ -132,6 +132,11 @@ def test_wrong_usage_is_one_line_and_two(capsys, arguments):
     refused(capsys, *arguments)
 
 
+@pytest.mark.parametrize("format", ["json", "svg"])
+def test_sources_belong_to_the_text(capsys, format):
+    assert "--sources" in refused(capsys, "describe", "smollm2", "--sources", "--format", format)
+
+
 def test_a_length_below_one_is_refused(capsys):
     assert "length" in refused(capsys, "describe", "smollm2", "--length", "0")
 

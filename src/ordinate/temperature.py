@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ordinate.errors import finite, one_of, positive
-from ordinate.schemes.base import integer_positions
+from ordinate.schemes._integers import integer_positions
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ from typing import Annotated, Literal
 
 import typer
 
+SOURCES = {"json": "always has them", "svg": "has no room for them"}
+
 
 def command(
     source: Annotated[
@@ -26,8 +28,11 @@ def command(
     Reads the files alone: no weights are loaded, nothing in them is executed, nothing is downloaded.
     """
     from ordinate.dialects import read
+    from ordinate.errors import InputError
     from ordinate.scaling.base import checked_length
 
+    if sources and format != "text":
+        raise InputError(f"--sources belongs to the text; --format {format} {SOURCES[format]}")
     spec, length = read(source), checked_length(length)
     if format == "json":
         import json

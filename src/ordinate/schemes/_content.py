@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from ordinate.errors import InputError, positive, positive_integer
+from ordinate.schemes._integers import integer_positions
 from ordinate.schemes._libraries import working
-from ordinate.schemes.base import Array, Bias, Learned, integer_positions
+from ordinate.schemes.base import Array, Bias, Learned
 
 
 class ContentBias(Bias):

@@ -7,7 +7,8 @@ import numpy as np
 
 from ordinate.errors import InputError, boolean, positive_integer
 from ordinate.schemes._content import ContentBias
-from ordinate.schemes.base import Array, Facts, Learned, Parameter, distances, whole_numbers
+from ordinate.schemes._integers import distances, whole_numbers
+from ordinate.schemes.base import Array, Facts, Learned, Parameter
 
 
 @dataclass(frozen=True)

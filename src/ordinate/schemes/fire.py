@@ -6,8 +6,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ordinate.errors import positive, positive_integer
+from ordinate.schemes._integers import integer_positions
 from ordinate.schemes._libraries import constant, working
-from ordinate.schemes.base import Array, Bias, Facts, Learned, Parameter, integer_positions
+from ordinate.schemes.base import Array, Bias, Facts, Learned, Parameter
 
 
 @dataclass(frozen=True)

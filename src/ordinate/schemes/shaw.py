@@ -7,8 +7,9 @@ import numpy as np
 
 from ordinate.errors import InputError, boolean, positive_integer
 from ordinate.schemes._content import ContentBias
+from ordinate.schemes._integers import distances
 from ordinate.schemes._libraries import working
-from ordinate.schemes.base import Array, Facts, Learned, Parameter, distances
+from ordinate.schemes.base import Array, Facts, Learned, Parameter
 
 
 @dataclass(frozen=True)

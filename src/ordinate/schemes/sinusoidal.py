@@ -6,7 +6,8 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from ordinate.errors import InputError, one_of, positive, positive_integer
-from ordinate.schemes.base import Additive, Array, Facts, Learned, integer_positions
+from ordinate.schemes._integers import integer_positions
+from ordinate.schemes.base import Additive, Array, Facts, Learned
 
 
 @dataclass(frozen=True)

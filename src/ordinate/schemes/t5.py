@@ -7,7 +7,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ordinate.errors import InputError, boolean, positive_integer
-from ordinate.schemes.base import Array, DistanceBias, Facts, Learned, Parameter, whole_numbers
+from ordinate.schemes._integers import whole_numbers
+from ordinate.schemes.base import Array, DistanceBias, Facts, Learned, Parameter
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ import numpy as np
 
 from ordinate.errors import positive_integer
 from ordinate.schemes._content import ContentBias
+from ordinate.schemes._integers import distances
 from ordinate.schemes._libraries import constant, distinct
-from ordinate.schemes.base import Array, Facts, Learned, Parameter, distances
+from ordinate.schemes.base import Array, Facts, Learned, Parameter
 from ordinate.schemes.sinusoidal import Sinusoidal
 
 

@@ -7,7 +7,8 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 
 from ordinate.errors import InputError, even_integer, got, one_of, positive, positive_integer
-from ordinate.schemes.base import Array, Facts, Rotary, integer_positions
+from ordinate.schemes._integers import integer_positions
+from ordinate.schemes.base import Array, Facts, Rotary
 from ordinate.schemes.rope import Rope
 
 

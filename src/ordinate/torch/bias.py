@@ -7,8 +7,9 @@ from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
 from ordinate.errors import InputError, got
+from ordinate.schemes._integers import distances
 from ordinate.schemes._libraries import distinct
-from ordinate.schemes.base import Bias, DistanceBias, distances
+from ordinate.schemes.base import Bias, DistanceBias
 from ordinate.torch.checks import check_tensor
 from ordinate.torch.learned import LearnedParameters
 
