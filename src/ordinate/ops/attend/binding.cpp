@@ -1,0 +1,2 @@
+#include <nanobind/nanobind.h>
+namespace ordinate { void bind_attend(nanobind::module_ &) {} }
