@@ -3,6 +3,9 @@
 
 #include <cstdint>
 
+// Shared by translation units of different instruction sets: a copy made for a newer processor must not be linked.
+#define ORDINATE_INLINE inline __attribute__((always_inline))
+
 namespace ordinate {
 
 enum class Dtype : uint8_t { none, f16, bf16, f32, f64, i32, i64, b8 };
@@ -14,8 +17,8 @@ struct Tensor {
     int64_t shape[6] = {};
     int64_t stride[6] = {};
 
-    explicit operator bool() const { return dtype != Dtype::none; }
-    int64_t size() const {
+    ORDINATE_INLINE explicit operator bool() const { return dtype != Dtype::none; }
+    ORDINATE_INLINE int64_t size() const {
         int64_t n = 1;
         for (int i = 0; i < ndim; ++i) n *= shape[i];
         return n;

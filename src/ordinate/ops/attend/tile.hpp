@@ -1,0 +1,124 @@
+// The arithmetic of one tile: products of small matrices held in registers, and the exponential.
+#pragma once
+
+#include "simd.hpp"
+
+namespace ordinate::ORDINATE_ISA {
+
+// A tile of the result is MR rows by NR columns: as many accumulators as the registers hold.
+#if defined(__AVX512F__)
+constexpr int MR = 12;
+constexpr int C = 2;
+#elif defined(__AVX2__)
+constexpr int MR = 6;
+constexpr int C = 2;
+#elif defined(__aarch64__)
+constexpr int MR = 8;
+constexpr int C = 2;
+#else
+constexpr int MR = 4;
+constexpr int C = 2;
+#endif
+constexpr int NR = C * W;
+
+// acc[r] += sum over k < depth of a[k * step + r * lead] * b[k * NR ...]
+template <int LEAD, int STEP>
+INLINE void multiply(int depth, const float *a, const float *b, F (&acc)[MR][C]) {
+    for (int k = 0; k < depth; ++k) {
+        F row[C];
+#pragma GCC unroll 8
+        for (int c = 0; c < C; ++c) row[c] = load(b + c * W);
+#pragma GCC unroll 16
+        for (int r = 0; r < MR; ++r) {
+            F x = spread(a[r * LEAD]);
+#pragma GCC unroll 8
+            for (int c = 0; c < C; ++c) acc[r][c] += x * row[c];
+        }
+        a += STEP;
+        b += NR;
+    }
+}
+
+INLINE void clear(F (&acc)[MR][C]) {
+#pragma GCC unroll 16
+    for (int r = 0; r < MR; ++r)
+#pragma GCC unroll 8
+        for (int c = 0; c < C; ++c) acc[r][c] = F{};
+}
+
+// Rows of the tile at p, `lead` apart.
+INLINE void put(F (&acc)[MR][C], float *p, int64_t lead) {
+#pragma GCC unroll 16
+    for (int r = 0; r < MR; ++r)
+#pragma GCC unroll 8
+        for (int c = 0; c < C; ++c) store(p + r * lead + c * W, acc[r][c]);
+}
+
+constexpr float LOG2_E = 1.44269504088896340736f;
+constexpr float SMALLEST = -100.0f;
+constexpr float INFINITE = __builtin_inff();
+
+// e^x for x <= 0, relative error below 2.1e-7, NaN for NaN; 0 below 2^-100, which no sum of float32 notices: what is
+// smaller would become subnormal in the products with v, and a hundred times slower.
+// 2^y = 2^n 2^f with n the nearest integer; 2^f by the polynomial of least relative error on [-1/2, 1/2].
+INLINE F exponential(F x) {
+    const F shift = spread(12582912.0f);  // 1.5 * 2^23: adding it rounds to an integer held in the low bits
+    F y = x * LOG2_E;
+    F bounded = y < SMALLEST ? spread(SMALLEST) : y;
+    F t = bounded + shift;
+    F f = bounded - (t - shift);
+    F p = spread(0.001327647129073739f);
+    p = p * f + 0.009675540961325169f;
+    p = p * f + 0.05550713092088699f;
+    p = p * f + 0.24022120237350464f;
+    p = p * f + 0.6931469440460205f;
+    p = p * f + 1.0000001192092896f;
+    F scaled = bits_of<F>(bits_of<U>(p) + (bits_of<U>(t) << 23));
+    return y < SMALLEST ? F{} : scaled;
+}
+
+INLINE F iota() {
+    F v;
+    for (int i = 0; i < W; ++i) v[i] = float(i);
+    return v;
+}
+INLINE I count_up() {
+    I v;
+    for (int i = 0; i < W; ++i) v[i] = i;
+    return v;
+}
+
+INLINE F magnitude(F x) { return bits_of<F>(bits_of<U>(x) & 0x7FFFFFFFu); }
+
+INLINE int round_up(int n, int to) { return (n + to - 1) / to * to; }
+INLINE int smaller(int a, int b) { return a < b ? a : b; }
+INLINE int larger(int a, int b) { return a > b ? a : b; }
+
+// A W x W block turned over: row i of the result is column i of v.
+INLINE void transpose(F (&v)[W]) {
+#if defined(__clang__)
+    F t[W];
+    for (int i = 0; i < W; ++i)
+        for (int j = 0; j < W; ++j) t[i][j] = v[j][i];
+    for (int i = 0; i < W; ++i) v[i] = t[i];
+#else
+#pragma GCC unroll 4
+    for (int b = W / 2; b >= 1; b /= 2) {
+        I low, high;
+#pragma GCC unroll 16
+        for (int c = 0; c < W; ++c) {
+            low[c] = c & b ? W + c - b : c;
+            high[c] = c & b ? W + c : c + b;
+        }
+#pragma GCC unroll 16
+        for (int i = 0; i < W; ++i) {
+            if (i & b) continue;
+            F x = v[i], y = v[i + b];
+            v[i] = __builtin_shuffle(x, y, low);
+            v[i + b] = __builtin_shuffle(x, y, high);
+        }
+    }
+#endif
+}
+
+}  // namespace ordinate::ORDINATE_ISA
