@@ -16,6 +16,7 @@ namespace nb = nanobind;
 namespace ordinate {
 
 ORDINATE_DECLARE(void attend_forward(const Attention &))
+ORDINATE_DECLARE(void attend_decode(const Attention &))
 
 namespace {
 
@@ -282,8 +283,15 @@ void forward(nb::handle q, nb::handle k, nb::handle v, nb::handle out, nb::handl
         require(a.lse.dtype == Dtype::f32 && a.lse.shape[1] == a.heads && a.lse.shape[2] == a.q.shape[1],
                 "lse must be float32 [batch, heads, query]");
     }
+    // Packing pays where many rows meet what was packed.
+    int64_t rows = 0;
+    for (const Sequence &s : call.sequences) rows = std::max<int64_t>(rows, int64_t(a.group()) * s.queries);
     nb::gil_scoped_release release;
-    ORDINATE_CALL(attend_forward(a));
+    if (rows <= 16) {
+        ORDINATE_CALL(attend_decode(a));
+    } else {
+        ORDINATE_CALL(attend_forward(a));
+    }
 }
 
 }  // namespace

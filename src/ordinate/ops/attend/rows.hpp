@@ -45,13 +45,26 @@ INLINE void turn(float *row, const Rotation &rotation, int32_t position, float w
         }
         return;
     }
-    for (int i = 0; i < pairs; ++i) {
+    // The output may fall on channels not yet read, unless both ends are interleaved.
+    float *to = in && out ? x : turned;
+    int i = 0;
+    for (; i + W <= pairs; i += W) {
+        F c = load(cos + i), s = load(sin + i) * way;
+        F a = in ? load(x + 2 * i) : load(x + i), b = in ? load(x + 2 * i + W) : load(x + pairs + i);
+        if (in) part(a, b);
+        F first = a * c - b * s, second = a * s + b * c;
+        if (out) braid(first, second);
+        store(out ? to + 2 * i : to + i, first);
+        store(out ? to + 2 * i + W : to + pairs + i, second);
+    }
+    for (; i < pairs; ++i) {
         float a = in ? x[2 * i] : x[i], b = in ? x[2 * i + 1] : x[pairs + i];
         float c = cos[i], s = sin[i] * way;
-        turned[out ? 2 * i : i] = a * c - b * s;
-        turned[out ? 2 * i + 1 : pairs + i] = a * s + b * c;
+        to[out ? 2 * i : i] = a * c - b * s;
+        to[out ? 2 * i + 1 : pairs + i] = a * s + b * c;
     }
-    for (int i = 0; i < 2 * pairs; ++i) x[i] = turned[i];
+    if (to != x)
+        for (i = 0; i < 2 * pairs; ++i) x[i] = turned[i];
 }
 
 // Where key j of a sequence lies in k or v, before its head is added.

@@ -94,6 +94,59 @@ INLINE int round_up(int n, int to) { return (n + to - 1) / to * to; }
 INLINE int smaller(int a, int b) { return a < b ? a : b; }
 INLINE int larger(int a, int b) { return a > b ? a : b; }
 
+// Of two vectors of alternating numbers (a0 b0 a1 b1 ...), all a and all b; and back.
+INLINE void part(F &x, F &y) {
+#if defined(__clang__)
+    F a, b;
+    for (int i = 0; i < W; ++i) {
+        a[i] = 2 * i < W ? x[2 * i] : y[2 * i - W];
+        b[i] = 2 * i < W ? x[2 * i + 1] : y[2 * i + 1 - W];
+    }
+    x = a, y = b;
+#else
+    const I even = count_up() * 2, odd = even + 1;
+    F a = __builtin_shuffle(x, y, even), b = __builtin_shuffle(x, y, odd);
+    x = a, y = b;
+#endif
+}
+INLINE void braid(F &a, F &b) {
+#if defined(__clang__)
+    F x, y;
+    for (int i = 0; i < W; ++i) {
+        x[i] = i & 1 ? b[i / 2] : a[i / 2];
+        y[i] = i & 1 ? b[(i + W) / 2] : a[(i + W) / 2];
+    }
+    a = x, b = y;
+#else
+    const I low = (count_up() >> 1) + (count_up() & 1) * W, high = low + W / 2;
+    F x = __builtin_shuffle(a, b, low), y = __builtin_shuffle(a, b, high);
+    a = x, b = y;
+#endif
+}
+
+// Lane i of the result is the sum of all lanes of v[i].
+INLINE F sums(F (&v)[W]) {
+#if defined(__clang__)
+    F total;
+    for (int i = 0; i < W; ++i) total[i] = sum(v[i]);
+    return total;
+#else
+#pragma GCC unroll 4
+    for (int b = W / 2; b >= 1; b /= 2) {
+        I own, other;
+#pragma GCC unroll 16
+        for (int c = 0; c < W; ++c) {
+            own[c] = c & b ? W + c : c;
+            other[c] = c & b ? W + c - b : c + b;
+        }
+#pragma GCC unroll 8
+        for (int i = 0; i < b; ++i)
+            v[i] = __builtin_shuffle(v[i], v[i + b], own) + __builtin_shuffle(v[i], v[i + b], other);
+    }
+    return v[0];
+#endif
+}
+
 // A W x W block turned over: row i of the result is column i of v.
 INLINE void transpose(F (&v)[W]) {
 #if defined(__clang__)
