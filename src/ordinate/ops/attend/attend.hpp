@@ -62,12 +62,11 @@ struct Attention {
     Tensor mask;            // bool, likewise
     Rotation rotation;
 
-    // Backward only: all as their namesakes, gradients float32 or the dtype of their namesakes.
+    // Backward only: shaped and typed as their namesakes.
     Tensor grad_out, grad_q, grad_k, grad_v;
     float *grad_table = nullptr;   // [heads, 2 reach + 1], added to
-    float *grad_slopes = nullptr;  // [batch, heads] contiguous, added to
+    float *grad_slopes = nullptr;  // as slopes, contiguous, added to
     float *grad_sinks = nullptr;   // [heads], added to
-    Tensor grad_bias;              // float32, strides as bias; added to
 
     int threads = 1;
     ORDINATE_INLINE int group() const { return heads / kv_heads; }
