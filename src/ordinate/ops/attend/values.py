@@ -1,6 +1,7 @@
 """Checks of `attend` that read integers: lengths, borders, pages and positions. No float is read here."""
 
 import sys
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,7 +50,7 @@ def _check_borders(name: str, borders: Any, tokens: int) -> None:
     given = borders.tolist()
     if given[0] != 0 or given[-1] != tokens:
         raise InputError(f"{name} must go from 0 to the {tokens} tokens, got {given[0]} to {given[-1]}")
-    for before, after in zip(given, given[1:], strict=False):
+    for before, after in pairwise(given):
         if after < before:
             raise InputError(f"{name} must not fall, got {after} after {before}")
 
