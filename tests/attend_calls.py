@@ -102,7 +102,7 @@ def expected(
                     if slopes is not None:
                         logit -= entry(slopes, row, h) * abs(away)
                     if by_distance is not None:
-                        logit += by_distance[h, min(max(away, -reach), reach) + reach]
+                        logit += float(by_distance[h, min(max(away, -reach), reach) + reach])
                     logits[j] = float(logit)
                 sinks = [] if sink_logits is None else [float(sink_logits[h])]
                 if not [*logits.values(), *sinks]:
@@ -197,14 +197,27 @@ def calls(draw, dtype="float64"):
     for name in {"mask", "bias"} & wanted if rows else ():
         full = (*rows, heads, queries, keys)
         of = [size if draw(st.booleans()) else 1 for size in full][draw(st.integers(0, 4)) :]
-        call[name] = np.asarray(random.random(of) < 0.7) if name == "mask" else np.asarray(random.normal(size=of), dtype)
+        call[name] = (
+            np.asarray(random.random(of) < 0.7) if name == "mask" else np.asarray(random.normal(size=of), dtype)
+        )
     return call
 
 
 OPTIONS = (
-    "key_lengths positions key_positions rotation window softmax_scale softcap sink_logits slopes by_distance "
-    "query_scale mask bias"
-).split()
+    "key_lengths",
+    "positions",
+    "key_positions",
+    "rotation",
+    "window",
+    "softmax_scale",
+    "softcap",
+    "sink_logits",
+    "slopes",
+    "by_distance",
+    "query_scale",
+    "mask",
+    "bias",
+)
 
 
 def to_torch(call, dtype=None, **changes):

@@ -1,7 +1,6 @@
 """What `attend` computes: the reference against one logit at a time, every backend against the reference."""
 
 import numpy as np
-import pytest
 import torch
 from attend_calls import calls, expected, to_torch
 from hypothesis import given, settings

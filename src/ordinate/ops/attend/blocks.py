@@ -16,7 +16,7 @@ LEAST_ROWS = 16
 """Queries a block has at least: with it a block is no larger than a few times the keys."""
 
 
-def by_blocks(rules: Rules, tensors: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
+def by_blocks(rules: Rules, tensors: Mapping[str, Tensor]) -> tuple[Tensor, Tensor | None]:
     """Attention of dense sequences.
 
     Args:
@@ -30,12 +30,12 @@ def by_blocks(rules: Rules, tensors: Mapping[str, Tensor]) -> tuple[Tensor, Tens
 
     Returns:
         out: [batch, query, heads, v_dim], of the dtype of q
-        lse: [batch, heads, query]
+        lse: [batch, heads, query], where it is asked for
     """
     return _ByBlocks.apply(rules, tuple(tensors), *tensors.values())  # pyright: ignore[reportReturnType]
 
 
-def whole(rules: Rules, tensors: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
+def whole(rules: Rules, tensors: Mapping[str, Tensor]) -> tuple[Tensor, Tensor | None]:
     """The same as one block, in operators that torch can trace."""
     rows, keys = slice(0, tensors["q"].shape[2]), slice(0, tensors["k"].shape[2])
     out, lse = _block(rules, tensors, rows, keys)
@@ -46,17 +46,20 @@ class _ByBlocks(torch.autograd.Function):
     """Forward keeps nothing of a block; backward makes each again."""
 
     @staticmethod
-    def forward(ctx: Any, rules: Rules, names: tuple[str, ...], *tensors: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(ctx: Any, rules: Rules, names: tuple[str, ...], *tensors: Tensor) -> tuple[Tensor, Tensor | None]:
         ctx.save_for_backward(*tensors)
         ctx.set_materialize_grads(False)
         ctx.rules, ctx.names = rules, names
         given = dict(zip(names, tensors, strict=True))
         q, v = given["q"], given["v"]
         batch, heads, queries, _ = q.shape
-        out, lse = q.new_empty(batch, queries, heads, v.shape[3]), q.new_empty(batch, heads, queries)
+        out = q.new_empty(batch, queries, heads, v.shape[3])
+        lse = q.new_empty(batch, heads, queries) if rules.return_lse else None
         for rows, keys in _blocks(rules, given):
             part, logarithms = _block(rules, _cut(given, rows, keys), rows, keys)
-            out[:, rows], lse[:, :, rows] = part.transpose(1, 2), logarithms
+            out[:, rows] = part.transpose(1, 2)
+            if lse is not None and logarithms is not None:
+                lse[:, :, rows] = logarithms
         return out, lse
 
     @staticmethod
@@ -75,11 +78,12 @@ class _ByBlocks(torch.autograd.Function):
                     leaves = [parts[name].requires_grad_() for name in wanted]
                     out, lse = _block(rules, parts, rows, keys)
                 pairs = [] if of_out is None else [(out, of_out[:, rows].transpose(1, 2))]
-                pairs += [] if of_lse is None else [(lse, of_lse[:, :, rows])]
+                pairs += [] if of_lse is None or lse is None else [(lse, of_lse[:, :, rows])]
                 pairs = [pair for pair in pairs if pair[0].requires_grad]
                 if not pairs:
                     continue
-                made = torch.autograd.grad(*zip(*pairs, strict=True), allow_unused=True, inputs=leaves)
+                outputs, upstream = zip(*pairs, strict=True)
+                made = torch.autograd.grad(outputs, leaves, upstream, allow_unused=True)
                 sums = _cut(totals, rows, keys)
                 for name, gradient in zip(wanted, made, strict=True):
                     if gradient is not None:
@@ -94,36 +98,51 @@ def _zeros(name: str, like: Tensor, arithmetic: torch.dtype) -> Tensor:
     return torch.zeros_like(like, dtype=like.dtype if apart else arithmetic, memory_format=torch.contiguous_format)
 
 
-def _block(rules: Rules, given: Mapping[str, Tensor], rows: slice, keys: slice) -> tuple[Tensor, Tensor]:
+def _block(rules: Rules, given: Mapping[str, Tensor], rows: slice, keys: slice) -> tuple[Tensor, Tensor | None]:
     """One block: [batch, heads, query, v_dim] and [batch, heads, query]."""
     q, k, v = given["q"], given["k"], given["v"]
     batch, heads, queries, dim = q.shape
     kv_heads, count = k.shape[1], k.shape[2]
+    if count == 0:
+        return _of_nothing(given)
     # The heads that share keys are rows of one product.
     logits = q.reshape(batch, kv_heads, heads // kv_heads * queries, dim) @ k.transpose(2, 3)
     logits = logits.view(batch, heads, queries, count)
     if rules.softcap is not None:
         logits = rules.softcap * torch.tanh(logits / rules.softcap)
     logits = add_biases(logits, given, rules, rows, keys)
-    seen = visible(rules, rows, keys)
+    seen, blind = visible(rules, rows, keys), None
     if seen is not None:
-        logits = logits.masked_fill(~seen, -torch.inf)
+        blind = ~seen.any(-1)
+        # A softmax needs something to see: what a blind query gets is thrown away below.
+        hidden = torch.zeros_like(seen, dtype=logits.dtype).masked_fill_(~(seen | blind[..., None]), -torch.inf)
+        # Adding is several times faster here than filling where a mask says so.
+        logits = logits.add_(hidden)
+    weights = torch.softmax(logits, -1)
+    if given.keys() & {"bias", "slopes", "by_distance"} or rules.scheme is not None:
+        # Steep biases leave weights below the smallest normal number, with which products are several times slower.
+        weights = torch.threshold(weights, torch.finfo(weights.dtype).tiny, 0.0)
+    out = (weights.view(batch, kv_heads, heads // kv_heads * queries, count) @ v).view(*q.shape[:3], v.shape[3])
+    lse = None
+    if rules.return_lse or "sink_logits" in given:
+        # weight = exp(logit - lse) at any key; at the largest nothing is lost.
+        top = logits.detach().argmax(-1, keepdim=True)
+        lse = (logits.gather(-1, top) - weights.gather(-1, top).log())[..., 0]
+        lse = lse if blind is None else lse.masked_fill(blind, -torch.inf)
+    if lse is not None and "sink_logits" in given:
+        sinks = given["sink_logits"].to(lse.dtype)[:, None]
+        out = out * torch.sigmoid(lse - sinks)[..., None]
+        lse = torch.logaddexp(lse, sinks)
+    return out if blind is None else out.masked_fill(blind[..., None], 0.0), lse
 
-    sinks = given["sink_logits"].to(logits.dtype)[:, None] if "sink_logits" in given else None
-    with torch.no_grad():
-        highest = logits.amax(-1) if count else logits.new_full((batch, heads, queries), -torch.inf)
-        if sinks is not None:
-            highest = torch.maximum(highest, sinks)
-        highest = highest.masked_fill(highest == -torch.inf, 0.0)
-    weights = torch.exp(logits - highest[..., None])
-    total = weights.sum(-1)
-    if sinks is not None:
-        total = total + torch.exp(sinks - highest)
-    empty = total == 0
-    total = total.masked_fill(empty, 1.0)
-    lse = (highest + total.log()).masked_fill(empty, -torch.inf)
-    out = weights.view(batch, kv_heads, heads // kv_heads * queries, count) @ v
-    return out.view(batch, heads, queries, v.shape[3]) / total[..., None], lse
+
+def _of_nothing(given: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
+    """A block that sees no key."""
+    q, v = given["q"], given["v"]
+    out, lse = q.new_zeros(*q.shape[:3], v.shape[3]), q.new_full(q.shape[:3], -torch.inf)
+    if "sink_logits" in given:
+        lse = given["sink_logits"].to(q.dtype)[:, None].expand_as(lse)
+    return out, lse
 
 
 def _cut(given: Mapping[str, Tensor], rows: slice, keys: slice) -> dict[str, Tensor]:

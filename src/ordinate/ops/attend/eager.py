@@ -34,7 +34,7 @@ def attend_call(call: Call) -> tuple[Tensor, Tensor | None]:
     return out.to(call.q.dtype), lse if call.return_lse else None
 
 
-def _packed(call: Call) -> tuple[Tensor, Tensor]:
+def _packed(call: Call) -> tuple[Tensor, Tensor | None]:
     """Packed sequences, each by itself."""
     of_query = sequence_of(call.cu_seqlens_q, call.queries)
     places = packed_places(call, of_query, sequence_of(call.cu_seqlens_k, call.keys))
@@ -59,10 +59,11 @@ def _packed(call: Call) -> tuple[Tensor, Tensor]:
             own["slopes"] = tensors["slopes"][number : number + 1]
         place = Places(queries[number], keys[number], None if places.there is None else keys[number] >= 0)
         made.append(by_blocks(_rules(call, place), own))
-    return torch.cat([out for out, _ in made], 1), torch.cat([lse for _, lse in made], 2)
+    lse = torch.cat([lse for _, lse in made], 2) if call.return_lse else None
+    return torch.cat([out for out, _ in made], 1), lse
 
 
-def _traced(call: Call) -> tuple[Tensor, Tensor]:
+def _traced(call: Call) -> tuple[Tensor, Tensor | None]:
     """All logits at once; packed sequences are kept apart by a mask."""
     if call.scheme is not None:
         raise Unavailable("a scheme is evaluated in NumPy and cannot be compiled: give its bias, slopes or by_distance")
@@ -90,6 +91,7 @@ def _rules(call: Call, places: Places) -> Rules:
         softcap=call.softcap,
         reach=call.reach,
         scheme=call.scheme,
+        return_lse=call.return_lse,
     )
 
 

@@ -27,6 +27,7 @@ class Rules:
     softcap: float | None
     reach: int
     scheme: Bias | None
+    return_lse: bool
 
 
 def visible(rules: Rules, rows: slice, keys: slice) -> Tensor | None:
@@ -65,7 +66,7 @@ def of_block(array: Tensor, rows: slice, keys: slice) -> Tensor:
 
 
 def add_biases(logits: Tensor, given: Mapping[str, Tensor], rules: Rules, rows: slice, keys: slice) -> Tensor:
-    """Logits with every bias added.
+    """Logits with every bias added, in their own memory.
 
     Args:
         logits: [batch, heads, query, key]
@@ -74,18 +75,18 @@ def add_biases(logits: Tensor, given: Mapping[str, Tensor], rules: Rules, rows: 
         rows, keys: where the block lies
     """
     if "bias" in given:
-        logits = logits + given["bias"].to(logits.dtype)
+        logits = logits.add_(given["bias"].to(logits.dtype))
     if "slopes" in given or "by_distance" in given:
         away = distance(rules.places, rows, keys)
         if "slopes" in given:
             # [batch or 1, heads, query or 1]
-            logits = logits - given["slopes"][..., None] * away.abs().to(logits.dtype)[:, None]
+            logits = logits.addcmul_(given["slopes"][..., None], away.abs().to(logits.dtype)[:, None], value=-1)
         if "by_distance" in given:
             index = away.clamp(-rules.reach, rules.reach) + rules.reach
             table = given["by_distance"].to(logits.dtype)
-            logits = logits + torch.nn.functional.embedding(index, table.t()).movedim(-1, 1)
+            logits = logits.add_(table.index_select(1, index.flatten()).view(-1, *index.shape).transpose(0, 1))
     if rules.scheme is not None:
-        logits = logits + _of_scheme(rules.scheme, given, rules.places, rows, keys).to(logits.dtype)
+        logits = logits.add_(_of_scheme(rules.scheme, given, rules.places, rows, keys).to(logits.dtype))
     return logits
 
 
