@@ -1,10 +1,16 @@
 """Random calls of `attend`, and what they must give, a logit at a time in Python's own floats."""
 
 import math
+from contextlib import contextmanager
+from importlib import import_module
+from unittest import mock
 
 import numpy as np
 import torch
 from hypothesis import strategies as st
+
+from ordinate.errors import Unavailable
+from ordinate.ops.backends import BACKENDS, choose
 
 FLOATS = ("q", "k", "v", "sink_logits", "bias", "slopes", "by_distance", "query_scale")
 """The arguments that gradients flow to, apart from the table and a scheme's own."""
@@ -226,3 +232,27 @@ def to_torch(call, dtype=None, **changes):
     if dtype is not None:
         call |= {name: call[name].to(dtype) for name in ("q", "k", "v")}
     return call
+
+
+TOLERANCE = {torch.float64: 1e-12, torch.float32: 2e-6, torch.bfloat16: 2**-8, torch.float16: 2**-10}
+"""How far an output may be from the reference, as a share of the largest value."""
+
+
+def backends():
+    """The backends that take torch tensors on this machine."""
+    found = []
+    for name in BACKENDS:
+        try:
+            choose("cpu", "float32", backend=name)
+        except Unavailable:
+            continue
+        found.append(name)
+    return found
+
+
+@contextmanager
+def small_blocks(rows=2):
+    """Let eager go by blocks of a few queries, as it does where there are thousands."""
+    blocks = import_module("ordinate.ops.attend.blocks")
+    with mock.patch.multiple(blocks, LOGITS=1, LEAST_ROWS=rows):
+        yield

@@ -8,11 +8,12 @@ import numpy as np
 
 from ordinate.errors import Unavailable
 from ordinate.ops.attend.arguments import Call, checked
+from ordinate.ops.attend.merge import merge
 from ordinate.ops.backends import choose
 from ordinate.ops.rotate.arguments import Pairing, Part, dtype_name
 from ordinate.schemes.base import Bias
 
-__all__ = ["attend"]
+__all__ = ["attend", "merge"]
 
 
 def attend(

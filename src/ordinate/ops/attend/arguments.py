@@ -193,7 +193,7 @@ def checked(
 _ARRAYS = tuple(name for name, kind in Call.__annotations__.items() if kind is Any)
 
 
-def library_of(arrays: Mapping[str, Any]) -> Arrays:
+def library_of(arrays: Mapping[str, Any], function: str = "attend") -> Arrays:
     """Whose arrays these are: all NumPy's, or all torch's and on one device."""
     if all(isinstance(array, np.ndarray) for array in arrays.values()):
         return "numpy"
@@ -206,7 +206,7 @@ def library_of(arrays: Mapping[str, Any]) -> Arrays:
             raise InputError(f"all must be on one device, got {places}")
         return "torch"
     kinds = ", ".join(f"{name} {type(array).__name__}" for name, array in arrays.items())
-    raise InputError(f"attend needs NumPy arrays only or torch tensors only, got {kinds}")
+    raise InputError(f"{function} needs NumPy arrays only or torch tensors only, got {kinds}")
 
 
 def _check_company(arrays: Mapping[str, Any], window: Any, keep_first: int, reach: int | None) -> None:

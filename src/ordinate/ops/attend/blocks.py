@@ -1,6 +1,7 @@
 """Attention by blocks of queries: a block's logits are made, used and forgotten, forward and backward."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -14,6 +15,13 @@ LOGITS = 2**20
 
 LEAST_ROWS = 16
 """Queries a block has at least: with it a block is no larger than a few times the keys."""
+
+
+def full_precision(device: str) -> AbstractContextManager[Any]:
+    """Where autocast does not take products in half precision."""
+    if torch.amp.is_autocast_available(device):
+        return torch.autocast(device, enabled=False)
+    return nullcontext()
 
 
 def by_blocks(rules: Rules, tensors: Mapping[str, Tensor]) -> tuple[Tensor, Tensor | None]:
@@ -71,7 +79,7 @@ class _ByBlocks(torch.autograd.Function):
         rules, given = ctx.rules, dict(zip(ctx.names, ctx.saved_tensors, strict=True))
         wanted = [name for name, needed in zip(ctx.names, ctx.needs_input_grad[2:], strict=True) if needed]
         totals = {name: _zeros(name, given[name], given["q"].dtype) for name in wanted}
-        with torch.autocast(given["q"].device.type, enabled=False):
+        with full_precision(given["q"].device.type):
             for rows, keys in _blocks(rules, given):
                 parts = {name: part.detach() for name, part in _cut(given, rows, keys).items()}
                 with torch.enable_grad():

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from ordinate.errors import Unavailable
 from ordinate.ops.attend.arguments import Call
-from ordinate.ops.attend.blocks import by_blocks, whole
+from ordinate.ops.attend.blocks import by_blocks, full_precision, whole
 from ordinate.ops.attend.places import Places, dense_places, packed_places, sequence_of
 from ordinate.ops.attend.terms import Rules
 from ordinate.ops.rotate.eager import rotate_one
@@ -22,8 +22,7 @@ def attend_call(call: Call) -> tuple[Tensor, Tensor | None]:
         out: [batch or 1, query, heads, v_dim], of the dtype of q
         lse: [batch or 1, heads, query], float32 (float64 for float64), or None
     """
-    # Autocast would take the products in half precision.
-    with torch.autocast(call.q.device.type, enabled=False):
+    with full_precision(call.q.device.type):
         if torch.compiler.is_compiling():
             out, lse = _traced(call)
         elif call.packed:
