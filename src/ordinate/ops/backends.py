@@ -3,10 +3,19 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
+from types import ModuleType
 from typing import Literal
 
 from ordinate.errors import InputError, Unavailable, one_of
 from ordinate.registry import suggestion
+
+try:
+    from ordinate.ops import _cpu as _compiled  # pyright: ignore[reportAttributeAccessIssue] - built, not written
+except ModuleNotFoundError:
+    _compiled = None
+
+compiled: ModuleType | None = _compiled
+"""The module of C++ kernels, or None where the package was installed without a compiler."""
 
 Arrays = Literal["numpy", "torch"]
 
@@ -17,6 +26,14 @@ DTYPES = {
     "numpy": ("float16", "float32", "float64"),
     "torch": ("float16", "bfloat16", "float32", "float64"),
 }
+
+KERNEL_DTYPES = ("float16", "bfloat16", "float32")
+"""What compiled kernels take: their arithmetic is float32."""
+
+NOT_COMPILED = (
+    "the compiled kernels are not part of this installation: install a C++17 compiler (g++ or clang++) "
+    "and install ordinate again"
+)
 
 
 @dataclass(frozen=True)
@@ -40,7 +57,7 @@ def choose(device: str, dtype: str, *, arrays: Arrays = "torch", backend: str = 
         InputError: an unknown backend or library, or a dtype that no backend takes
         Unavailable: the backend asked for by name cannot serve these arrays; the message says why
 
-    >>> choose("cpu", "float32", arrays="numpy").name
+    >>> choose("cpu", "float64", arrays="numpy").name
     'reference'
     """
     one_of("arrays", arrays, ("numpy", "torch"))
@@ -50,7 +67,7 @@ def choose(device: str, dtype: str, *, arrays: Arrays = "torch", backend: str = 
         raise InputError(f"NumPy arrays are on the cpu, got device {device!r}")
     if backend != "auto" and backend not in BACKENDS:
         raise InputError(f"unknown backend {backend!r}{suggestion(backend, ('auto', *BACKENDS))}")
-    reasons = {name: why for name in BACKENDS if (why := _obstacle(name, arrays)) is not None}
+    reasons = {name: why for name in BACKENDS if (why := _obstacle(name, arrays, device, dtype)) is not None}
     if backend in reasons:
         raise Unavailable(f"backend {backend!r} cannot serve {arrays} arrays on {device!r}: {reasons[backend]}")
     present = [name for name in BACKENDS if name not in reasons]
@@ -60,7 +77,7 @@ def choose(device: str, dtype: str, *, arrays: Arrays = "torch", backend: str = 
     return Choice(name, reasons | {other: "not chosen" for other in present if other != name})
 
 
-def _obstacle(backend: str, arrays: Arrays) -> str | None:
+def _obstacle(backend: str, arrays: Arrays, device: str, dtype: str) -> str | None:
     """Why a backend cannot serve these arrays, or None where it can."""
     if backend == "reference":
         return None if arrays == "numpy" else "reference takes NumPy arrays"
@@ -68,4 +85,10 @@ def _obstacle(backend: str, arrays: Arrays) -> str | None:
         if arrays == "numpy":
             return "eager takes torch tensors"
         return None if find_spec("torch") else "eager needs PyTorch: install ordinate with its extra [torch]"
+    if backend == "cpu":
+        if device != "cpu":
+            return f"cpu takes what is on the cpu, got {device!r}"
+        if dtype not in KERNEL_DTYPES:
+            return f"cpu takes {', '.join(KERNEL_DTYPES)}, got {dtype}"
+        return None if compiled is not None else NOT_COMPILED
     return f"{backend} is not part of this version"

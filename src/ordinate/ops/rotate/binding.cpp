@@ -1,2 +1,187 @@
+// The functions of ordinate.ops._cpu that rotate.
 #include <nanobind/nanobind.h>
-namespace ordinate { void bind_rotate(nanobind::module_ &) {} }
+
+#include <vector>
+
+#include "arguments.hpp"
+#include "arrays.hpp"
+#include "isa.hpp"
+#include "mode.hpp"
+#include "parallel.hpp"
+
+namespace nb = nanobind;
+
+namespace ordinate {
+
+ORDINATE_DECLARE(void touch(char *data, int64_t bytes, int32_t nothing, int threads))
+
+namespace {
+
+bool is(nb::handle text, const char *value) {
+    return PyUnicode_Check(text.ptr()) && PyUnicode_CompareWithASCIIString(text.ptr(), value) == 0;
+}
+
+// How to rotate. False for a word that is not known.
+bool read_turn(RotateArguments &given, nb::handle pairing, nb::handle part, nb::handle inverse) {
+    if (is(pairing, "half")) given.read = given.write = Layout::half;
+    else if (is(pairing, "interleaved")) given.read = given.write = Layout::interleaved;
+    else if (is(pairing, "interleaved-in-half-out")) given.read = Layout::interleaved, given.write = Layout::half;
+    else return false;
+    given.last = is(part, "last");
+    given.proportional = is(part, "proportional");
+    if (!given.last && !given.proportional && !is(part, "first")) return false;
+    if (!PyBool_Check(inverse.ptr())) return false;
+    given.inverse = inverse.ptr() == Py_True;
+    return true;
+}
+
+void run_with_python_waiting(RotateCall &call) {
+    if (!is_large(call)) return run(call);
+    nb::gil_scoped_release others_may_run;
+    run(call);
+}
+
+// Plain tensors of torch, in a plain state of torch, nothing of which needs a gradient.
+bool plain(std::initializer_list<nb::handle> tensors) {
+    for (nb::handle t : tensors)
+        if (!t.is_none() && !plain_torch(t)) return false;
+    if (!runs_at_once()) return false;
+    if (records_gradients())
+        for (nb::handle t : tensors)
+            if (requires_gradient(t)) return false;
+    return true;
+}
+
+// A view with elements beside one another has none of the strides that a negated view has.
+bool negated(nb::handle object, const Tensor &t) { return t && t.stride[t.ndim - 1] != 1 && is_negated(object); }
+
+struct Attempt {
+    Borrowed borrowed;
+    RotateArguments given;
+    RotateCall call;
+
+    bool begin(nb::handle q, nb::handle k, nb::handle cos, nb::handle sin, nb::handle positions, nb::handle pairing,
+               nb::handle part, nb::handle inverse, nb::handle backend) {
+        if (!read_turn(given, pairing, part, inverse) || !(is(backend, "auto") || is(backend, "cpu"))) return false;
+        if (cos.is_none() || sin.is_none() || !plain({q, k, cos, sin, positions})) return false;
+        given.from[0] = borrowed.array(q);
+        given.from[1] = borrowed.array(k);
+        given.cos = borrowed.array(cos);
+        given.sin = borrowed.array(sin);
+        given.positions = borrowed.array(positions);
+        return !negated(q, given.from[0]) && !negated(k, given.from[1]) && !negated(cos, given.cos) &&
+               !negated(sin, given.sin);
+    }
+};
+
+// Rotate in place if this is a usual call, checked in full; False where Python has to look closer, nothing done.
+bool rotate_in_place(nb::handle q, nb::handle k, nb::handle cos, nb::handle sin, nb::handle positions,
+                     nb::handle pairing, nb::handle part, nb::handle inverse, nb::handle backend) {
+    try {
+        Attempt a;
+        if (!a.begin(q, k, cos, sin, positions, pairing, part, inverse, backend)) return false;
+        for (int i = 0; i < 2; ++i) {
+            a.given.to[i] = a.given.from[i];
+            if (a.given.from[i] && !surely_apart(a.given.from[i])) return false;
+        }
+        if (!surely_apart(a.given.from[0], a.given.from[1]) || describe(a.given, a.call)) return false;
+        run_with_python_waiting(a.call);
+    } catch (const nb::builtin_exception &) {
+        return false;
+    } catch (nb::python_error &) {
+        return false;
+    }
+    increment_versions(q.is_none() ? nb::make_tuple(k) : k.is_none() ? nb::make_tuple(q) : nb::make_tuple(q, k));
+    return true;
+}
+
+// The same into new memory; None where Python has to look closer.
+nb::object rotate_to_new(nb::handle q, nb::handle k, nb::handle cos, nb::handle sin, nb::handle positions,
+                         nb::handle pairing, nb::handle part, nb::handle inverse, nb::handle backend) {
+    nb::object made[2] = {nb::none(), nb::none()};
+    try {
+        Attempt a;
+        if (!a.begin(q, k, cos, sin, positions, pairing, part, inverse, backend)) return nb::none();
+        // Whether it fits is known before memory is asked for.
+        for (int i = 0; i < 2; ++i) a.given.to[i] = a.given.from[i];
+        RotateCall trial;
+        if (describe(a.given, trial)) return nb::none();
+        for (int i = 0; i < 2; ++i) {
+            if (!a.given.from[i]) continue;
+            made[i] = empty_like(i ? k : q);
+            a.given.to[i] = a.borrowed.array(made[i], true);
+        }
+        if (describe(a.given, a.call)) return nb::none();
+        run_with_python_waiting(a.call);
+    } catch (const nb::builtin_exception &) {
+        return nb::none();
+    } catch (nb::python_error &) {
+        return nb::none();
+    }
+    return nb::make_tuple(made[0], made[1]);
+}
+
+// Rotate `q` and `k` into `to_q` and `to_k`, which may be the same memory; the caller has checked what they mean.
+void rotate_into(nb::handle q, nb::handle k, nb::handle to_q, nb::handle to_k, nb::handle cos, nb::handle sin,
+                 nb::handle positions, nb::handle frequencies, double magnitude, nb::handle pairing, nb::handle part,
+                 nb::handle inverse) {
+    Borrowed borrowed;
+    RotateArguments given;
+    RotateCall call;
+    if (!read_turn(given, pairing, part, inverse)) throw nb::value_error("an unknown pairing or part");
+    given.from[0] = borrowed.array(q);
+    given.from[1] = borrowed.array(k);
+    given.to[0] = borrowed.array(to_q, true);
+    given.to[1] = borrowed.array(to_k, true);
+    given.cos = borrowed.array(cos);
+    given.sin = borrowed.array(sin);
+    given.positions = borrowed.array(positions);
+    given.frequencies = borrowed.array(frequencies);
+    given.magnitude = magnitude;
+    for (int i = 0; i < 2; ++i)
+        if (bool(given.from[i]) != bool(given.to[i])) throw nb::value_error("every input needs an output");
+    if (const char *wrong = describe(given, call)) throw nb::value_error(wrong);
+    run_with_python_waiting(call);
+}
+
+// Whether a kernel may read and write these tensors' memory.
+bool plain_tensors(nb::args tensors) {
+    for (nb::handle t : tensors)
+        if (!t.is_none() && !plain_torch(t)) return false;
+    return runs_at_once();
+}
+
+// Read and write every given array once, in place, without changing it.
+void touch_arrays(nb::args arrays) {
+    Borrowed borrowed;
+    for (nb::handle array : arrays) {
+        const Tensor t = borrowed.array(array, true);
+        int64_t expected = 1;
+        for (int i = t.ndim - 1; i >= 0; --i) {
+            if (t.shape[i] > 1 && t.stride[i] != expected) throw nb::value_error("touch needs contiguous arrays");
+            expected *= t.shape[i];
+        }
+        const int64_t bytes = t.size() * bytes_of(t.dtype);
+        ORDINATE_CALL(touch(static_cast<char *>(t.data), bytes, 0, available_threads()));
+    }
+}
+
+}  // namespace
+
+void bind_rotate(nb::module_ &m) {
+    using nb::arg;
+    m.def("register_torch_mode", &register_torch_mode, "Remember how torch says what it does with operations.");
+    m.def("rotate_in_place", &rotate_in_place, arg("q").none(), arg("k").none(), arg("cos").none(), arg("sin").none(),
+          arg("positions").none(), arg("pairing"), arg("part"), arg("inverse"), arg("backend"),
+          "Rotate in place if it is a usual call; whether it was.");
+    m.def("rotate_to_new", &rotate_to_new, arg("q").none(), arg("k").none(), arg("cos").none(), arg("sin").none(),
+          arg("positions").none(), arg("pairing"), arg("part"), arg("inverse"), arg("backend"),
+          "Rotate into new memory if it is a usual call; None if not.");
+    m.def("rotate_into", &rotate_into, arg("q").none(), arg("k").none(), arg("to_q").none(), arg("to_k").none(),
+          arg("cos").none(), arg("sin").none(), arg("positions").none(), arg("frequencies").none(), arg("magnitude"),
+          arg("pairing"), arg("part"), arg("inverse"), "Rotate from memory to memory.");
+    m.def("plain_tensors", &plain_tensors, "Whether a kernel may read and write these tensors' memory.");
+    m.def("touch", &touch_arrays, "Read and write arrays in place without changing them: the limit of memory.");
+}
+
+}  // namespace ordinate

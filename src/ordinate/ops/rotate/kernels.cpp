@@ -1,1 +1,191 @@
-#include "simd.hpp"
+// The loops over tokens and heads around the rotation of one head.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // GCC 12 takes the undefined lanes of its own header for ours
+#endif
+#include "angles.hpp"
+#include "call.hpp"
+#include "parallel.hpp"
+#include "rows.hpp"
+
+namespace ordinate::ORDINATE_ISA {
+namespace {
+
+// Prepared rows of the tokens of a block, for q and for k: the same ones where both are read alike.
+struct Prepared {
+    float *cos[2], *sin[2];
+    float *plain;
+    char *heads;
+    int64_t row;
+};
+
+Prepared places(const RotateCall &call, char *scratch) {
+    Prepared p;
+    p.row = row_floats(call.pairs);
+    float *memory = reinterpret_cast<float *>(scratch);
+    const int64_t rows = p.row * call.block;
+    for (int i = 0; i < 2; ++i) {
+        p.cos[i] = memory + 2 * i * rows;
+        p.sin[i] = memory + (2 * i + 1) * rows;
+    }
+    if (call.count == 2 && call.x[0].dtype == call.x[1].dtype) {
+        p.cos[1] = p.cos[0];
+        p.sin[1] = p.sin[0];
+    }
+    p.plain = memory + 4 * rows;
+    p.heads = reinterpret_cast<char *>(p.plain + 2 * p.row);
+    return p;
+}
+
+void prepare(const RotateCall &call, const Prepared &p, int64_t batch, int64_t token, int64_t slot) {
+    const Angles &a = call.angles;
+    const int64_t position = position_of(a, batch, token);
+    float *plain_cos = p.plain, *plain_sin = p.plain + p.row;
+    const float *cos = plain_cos, *sin = plain_sin;
+    if (a.frequencies) {
+        compute_row(a, position, call.pairs, plain_cos, plain_sin);
+    } else {
+        cos = a.cos + position * a.cos_row;
+        sin = a.sin + position * a.sin_row;
+        if (a.cos_pair != 1 || a.sin_pair != 1) {
+            for (int64_t i = 0; i < call.pairs; ++i) {
+                plain_cos[i] = cos[i * a.cos_pair];
+                plain_sin[i] = sin[i * a.sin_pair];
+            }
+            cos = plain_cos;
+            sin = plain_sin;
+        }
+    }
+    const float sign = call.inverse ? -1.0f : 1.0f;
+    for (int i = 0; i < call.count; ++i) {
+        if (i == 1 && p.cos[1] == p.cos[0]) break;
+        const Arrangement how = arrangement(call.x[i].dtype, call.read, call.write);
+        arrange(how, 1.0f, 1.0f, call.pairs, cos, p.cos[i] + slot * p.row);
+        arrange(how, -sign, sign, call.pairs, sin, p.sin[i] + slot * p.row);
+    }
+}
+
+// Any strides: by way of scratch, so that reading is over before writing begins.
+template <class T>
+void turn_strided(const RotateCall &call, const Heads &h, const T *x, T *out, const float *cos, const float *sin,
+                  T *scratch) {
+    const int64_t width = 2 * call.pairs;
+    T *before = scratch, *after = scratch + rounded_up(width, 64 / int64_t(sizeof(T)));
+    for (int64_t i = 0; i < width; ++i) before[i] = x[i * h.from_channel];
+    turn<false>(call.read, call.write, before, after, cos, sin, call.pairs);
+    for (int64_t i = 0; i < width; ++i) out[i * h.to_channel] = after[i];
+}
+
+// The channels that do not turn.
+template <class T>
+void copy_still(const Heads &h, const T *x, T *out, int64_t width) {
+    const int64_t ends[2][2] = {{0, h.start}, {h.start + width, h.dim}};
+    for (const auto &end : ends) {
+        if (h.from_channel == 1 && h.to_channel == 1) {
+            std::memcpy(out + end[0], x + end[0], size_t(end[1] - end[0]) * sizeof(T));
+        } else {
+            for (int64_t i = end[0]; i < end[1]; ++i) out[i * h.to_channel] = x[i * h.from_channel];
+        }
+    }
+}
+
+template <class T, bool stream>
+INLINE void turn_head(const RotateCall &call, const Heads &h, const T *x, T *out, const float *cos, const float *sin,
+                      T *scratch) {
+    const T *first = x + h.start * h.from_channel;
+    T *to = out + h.start * h.to_channel;
+    if (h.from_channel != 1 || h.to_channel != 1) {
+        turn_strided(call, h, first, to, cos, sin, scratch);
+    } else if (call.read == call.write || h.from != h.to) {
+        turn<stream>(call.read, call.write, first, to, cos, sin, call.pairs);
+    } else {
+        std::memcpy(scratch, first, size_t(2 * call.pairs) * sizeof(T));
+        turn<false>(call.read, call.write, scratch, to, cos, sin, call.pairs);
+    }
+    if (h.dim != 2 * call.pairs && h.from != h.to) copy_still(h, x, out, 2 * call.pairs);
+}
+
+template <class T, bool stream>
+void turn_block(const RotateCall &call, const Heads &h, const float *cos, const float *sin, int64_t row, int64_t batch,
+                int64_t begin, int64_t end, char *scratch) {
+    const T *from = reinterpret_cast<const T *>(h.from) + batch * h.from_batch;
+    T *to = reinterpret_cast<T *>(h.to) + batch * h.to_batch;
+    T *room = reinterpret_cast<T *>(scratch);
+    auto at = [&](int64_t token, int64_t head) __attribute__((always_inline)) {
+        turn_head<T, stream>(call, h, from + token * h.from_token + head * h.from_head,
+                             to + token * h.to_token + head * h.to_head, cos + (token - begin) * row,
+                             sin + (token - begin) * row, room);
+    };
+    // What lies closer together in memory is the inner loop.
+    if (h.heads_apart) {
+        for (int64_t head = 0; head < h.heads; ++head)
+            for (int64_t token = begin; token < end; ++token) at(token, head);
+    } else {
+        for (int64_t token = begin; token < end; ++token)
+            for (int64_t head = 0; head < h.heads; ++head) at(token, head);
+    }
+}
+
+template <bool stream>
+void turn_heads(const RotateCall &call, const Prepared &p, int which, int64_t batch, int64_t begin, int64_t end) {
+    const Heads &h = call.x[which];
+    const float *cos = p.cos[which], *sin = p.sin[which];
+    switch (h.dtype) {
+        case Dtype::f32: return turn_block<float, stream>(call, h, cos, sin, p.row, batch, begin, end, p.heads);
+        case Dtype::bf16: return turn_block<bf16, stream>(call, h, cos, sin, p.row, batch, begin, end, p.heads);
+        case Dtype::f16: return turn_block<f16, stream>(call, h, cos, sin, p.row, batch, begin, end, p.heads);
+        default: return;
+    }
+}
+
+void turn_tokens(const RotateCall &call, const Prepared &p, int64_t batch, int64_t begin, int64_t end) {
+    for (int i = 0; i < call.count; ++i) {
+        if (call.stream) turn_heads<true>(call, p, i, batch, begin, end);
+        else turn_heads<false>(call, p, i, batch, begin, end);
+    }
+}
+
+}  // namespace
+
+void rotate(const RotateCall &call) {
+    // A piece is a run of tokens of one row of the batch, or of all rows where they share their positions.
+    const int64_t lots = call.shared ? 1 : call.batch;
+    int64_t piece = call.tokens;
+    if (call.threads > 1) {
+        const int64_t wanted = 8 * call.threads;
+        piece = rounded_up((call.tokens * lots + wanted - 1) / wanted, call.block);
+        if (piece > call.tokens) piece = call.tokens;
+    }
+    const int64_t pieces = (call.tokens + piece - 1) / piece;
+    parallel_for(lots * pieces, call.threads, [&](int64_t i, int thread) {
+        const Prepared p = places(call, call.scratch + thread * call.scratch_bytes);
+        const int64_t lot = i / pieces, first = i % pieces * piece;
+        const int64_t last = first + piece < call.tokens ? first + piece : call.tokens;
+        for (int64_t begin = first; begin < last; begin += call.block) {
+            const int64_t end = begin + call.block < last ? begin + call.block : last;
+            for (int64_t t = begin; t < end; ++t) prepare(call, p, lot, t, t - begin);
+            if (call.shared) {
+                for (int64_t batch = 0; batch < call.batch; ++batch) turn_tokens(call, p, batch, begin, end);
+            } else {
+                turn_tokens(call, p, lot, begin, end);
+            }
+        }
+#if defined(__x86_64__)
+        if (call.stream) _mm_sfence();
+#endif
+    });
+}
+
+// Read and write the same memory once, in place, and change nothing: what no kernel in place can be faster than.
+void touch(char *data, int64_t bytes, int32_t nothing, int threads) {
+    const int64_t piece = 1 << 18;
+    parallel_for((bytes + piece - 1) / piece, threads, [&](int64_t i, int) {
+        char *p = data + i * piece, *end = data + ((i + 1) * piece < bytes ? (i + 1) * piece : bytes);
+        for (; p + 4 * W <= end; p += 4 * W) {
+            fetch_ahead(p);
+            I v = take<I>(p) ^ nothing;
+            std::memcpy(p, &v, sizeof v);
+        }
+    });
+}
+
+}  // namespace ordinate::ORDINATE_ISA

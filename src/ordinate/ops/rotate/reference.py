@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ordinate.ops.rotate.arguments import Turn, rotary_start
+from ordinate.ops.rotate.arguments import Angles, Turn, rotary_start
 
 
 def channels(pairing: str, pairs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -22,7 +22,7 @@ def channels(pairing: str, pairs: int) -> tuple[np.ndarray, np.ndarray, np.ndarr
     return *read, *write
 
 
-def rotate_one(x: np.ndarray, cos: np.ndarray, sin: np.ndarray, positions: np.ndarray | None, turn: Turn) -> np.ndarray:
+def rotate_one(x: np.ndarray, angles: Angles, turn: Turn) -> np.ndarray:
     """Rotate one array; the arguments are checked already.
 
     out[to_first]  = x[first] * cos - x[second] * sin
@@ -32,8 +32,8 @@ def rotate_one(x: np.ndarray, cos: np.ndarray, sin: np.ndarray, positions: np.nd
 
     Args:
         x: [..., tokens, heads, dim]
-        cos, sin: [table, pairs], float32
-        positions: [tokens] or [batch, tokens], rows of the table; None for 0 to tokens - 1
+        angles: cos and sin, [table, pairs], float32, or frequencies, [pairs], float64, with a magnitude; and
+            positions, [tokens] or [batch, tokens]; None for 0 to tokens - 1
         turn: how
 
     Returns:
@@ -42,10 +42,15 @@ def rotate_one(x: np.ndarray, cos: np.ndarray, sin: np.ndarray, positions: np.nd
     Source: Su et al. 2021, arXiv:2104.09864, equations 13 and 34.
     Differs from the paper: the paper has the interleaved pairing over the whole head; "half" renames channels.
     """
-    pairs = cos.shape[-1]
-    rows = np.arange(x.shape[-3]) if positions is None else positions
+    pairs = angles.pairs
+    positions = np.arange(x.shape[-3]) if angles.positions is None else angles.positions
+    if angles.frequencies is None:
+        cos, sin = angles.cos[positions], angles.sin[positions]
+    else:
+        turns = positions[..., None].astype(np.float64) * angles.frequencies
+        cos, sin = ((angles.magnitude * table).astype(np.float32) for table in (np.cos(turns), np.sin(turns)))
     # One row a token, the same for every head.
-    cos, sin = (table.astype(np.float64)[rows][..., None, :] for table in (cos, sin))
+    cos, sin = (table.astype(np.float64)[..., None, :] for table in (cos, sin))
     start = rotary_start(x, pairs, turn.part)
     first, second, to_first, to_second = (start + channel for channel in channels(turn.pairing, pairs))
     if turn.inverse:
@@ -59,6 +64,6 @@ def rotate_one(x: np.ndarray, cos: np.ndarray, sin: np.ndarray, positions: np.nd
     return out
 
 
-def rotate_one_(x: np.ndarray, cos: np.ndarray, sin: np.ndarray, positions: np.ndarray | None, turn: Turn) -> None:
+def rotate_one_(x: np.ndarray, angles: Angles, turn: Turn) -> None:
     """`rotate_one`, written into `x`."""
-    x[...] = rotate_one(x, cos, sin, positions, turn)
+    x[...] = rotate_one(x, angles, turn)

@@ -1,0 +1,215 @@
+#include "arguments.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+
+#include "isa.hpp"
+#include "parallel.hpp"
+
+namespace ordinate {
+
+ORDINATE_DECLARE(void rotate(const RotateCall &call))
+
+namespace {
+
+constexpr int64_t one_thread_below = 512 << 10;  // bytes: waking another thread takes longer than such a call
+constexpr int64_t stream_from = 4 << 20;         // bytes: what is smaller may still be in a cache when it is read next
+
+bool kernels_take(Dtype dtype) { return dtype == Dtype::f32 || dtype == Dtype::bf16 || dtype == Dtype::f16; }
+
+const char *describe_heads(const Tensor &from, const Tensor &to, const RotateArguments &given, RotateCall &call) {
+    if (from.ndim != 3 && from.ndim != 4) return "q and k must have three or four axes";
+    if (!kernels_take(from.dtype) || to.dtype != from.dtype) return "kernels take float32, bfloat16 and float16";
+    const int token = from.ndim - 3, head = token + 1, channel = token + 2;
+    for (int i = 0; i < from.ndim; ++i)
+        if (to.ndim != from.ndim || to.shape[i] != from.shape[i]) return "the output must have the shape of the input";
+    const int64_t batch = token ? from.shape[0] : 1, tokens = from.shape[token], width = 2 * call.pairs;
+    if (call.count && (batch != call.batch || tokens != call.tokens)) return "q and k must have the same batch and tokens";
+    if (from.shape[channel] < width) return "too few channels";
+    if (given.proportional && from.shape[channel] != width) return "a proportional table turns every channel";
+    call.batch = batch;
+    call.tokens = tokens;
+    Heads &h = call.x[call.count++];
+    h.dtype = from.dtype;
+    h.from = static_cast<const char *>(from.data);
+    h.to = static_cast<char *>(to.data);
+    h.heads = from.shape[head];
+    h.dim = from.shape[channel];
+    h.start = given.last ? h.dim - width : 0;
+    h.from_batch = token ? from.stride[0] : 0;
+    h.to_batch = token ? to.stride[0] : 0;
+    h.from_token = from.stride[token];
+    h.to_token = to.stride[token];
+    h.from_head = from.stride[head];
+    h.to_head = to.stride[head];
+    h.from_channel = from.stride[channel];
+    h.to_channel = to.stride[channel];
+    return nullptr;
+}
+
+template <class Integer>
+bool inside(const Tensor &positions, int64_t rows) {
+    const bool batched = positions.ndim == 2;
+    const int64_t batches = batched ? positions.shape[0] : 1, tokens = positions.shape[batched];
+    const int64_t stride = positions.stride[batched];
+    for (int64_t b = 0; b < batches; ++b) {
+        const Integer *p = static_cast<const Integer *>(positions.data) + (batched ? b * positions.stride[0] : 0);
+        Integer lowest = 0, highest = 0;
+        for (int64_t t = 0; t < tokens; ++t) {
+            lowest = std::min(lowest, p[t * stride]);
+            highest = std::max(highest, p[t * stride]);
+        }
+        if (lowest < 0 || highest >= rows) return false;
+    }
+    return true;
+}
+
+const char *describe_positions(const RotateArguments &given, RotateCall &call, int64_t rows) {
+    const Tensor &p = given.positions;
+    Angles &a = call.angles;
+    if (!p) return call.tokens > rows ? "the table is too short" : nullptr;
+    if (p.dtype != Dtype::i64 && p.dtype != Dtype::i32) return "positions must be int32 or int64";
+    const Tensor &x = given.from[0] ? given.from[0] : given.from[1];
+    const bool batched = p.ndim == 2;
+    if (p.ndim < 1 || p.ndim > 2 || p.shape[batched] != call.tokens) return "positions must be [tokens] or [batch, tokens]";
+    if (batched && (x.ndim != 4 || p.shape[0] != call.batch)) return "positions must be [tokens] or [batch, tokens]";
+    a.positions = p.data;
+    a.wide = p.dtype == Dtype::i64;
+    a.position_batch = batched ? p.stride[0] : 0;
+    a.position_token = p.stride[batched];
+    if (given.frequencies || p.size() == 0) return nullptr;
+    if (!(a.wide ? inside<int64_t>(p, rows) : inside<int32_t>(p, rows))) return "positions must lie in the table";
+    return nullptr;
+}
+
+// Whether every vector that is written lies on a cache line's border.
+bool lines_up(const Heads &h, const RotateCall &call) {
+    const int64_t size = bytes_of(h.dtype);
+    auto even = [&](int64_t elements) { return elements * size % 64 == 0; };
+    return reinterpret_cast<uintptr_t>(h.to) % 64 == 0 && h.to_channel == 1 && even(h.to_batch) && even(h.to_token) &&
+           even(h.to_head) && even(h.start) && even(call.pairs);
+}
+
+}  // namespace
+
+const char *describe(const RotateArguments &given, RotateCall &call) {
+    int64_t rows = INT64_MAX;
+    Angles &a = call.angles;
+    if (given.frequencies) {
+        if (given.frequencies.dtype != Dtype::f64 || given.frequencies.ndim != 1) return "frequencies must be float64, [pairs]";
+        call.pairs = given.frequencies.shape[0];
+        a.frequencies = static_cast<const double *>(given.frequencies.data);
+        a.frequency_stride = given.frequencies.stride[0];
+        a.magnitude = given.magnitude;
+    } else {
+        const Tensor &c = given.cos, &s = given.sin;
+        if (c.dtype != Dtype::f32 || s.dtype != Dtype::f32) return "cos and sin must be float32";
+        if (c.ndim != 2 || s.ndim != 2 || c.shape[0] != s.shape[0] || c.shape[1] != s.shape[1]) return "cos and sin must be [table, pairs]";
+        rows = c.shape[0];
+        call.pairs = c.shape[1];
+        a.cos = static_cast<const float *>(c.data);
+        a.sin = static_cast<const float *>(s.data);
+        a.cos_row = c.stride[0];
+        a.cos_pair = c.stride[1];
+        a.sin_row = s.stride[0];
+        a.sin_pair = s.stride[1];
+    }
+    if (call.pairs < 1) return "there must be a pair";
+    for (int i = 0; i < 2; ++i) {
+        if (!given.from[i]) continue;
+        if (const char *wrong = describe_heads(given.from[i], given.to[i], given, call)) return wrong;
+    }
+    if (!call.count) return "q or k must be given";
+    call.read = given.inverse ? given.write : given.read;
+    call.write = given.inverse ? given.read : given.write;
+    call.inverse = given.inverse;
+    return describe_positions(given, call, rows);
+}
+
+bool surely_apart(const Tensor &x) {
+    int64_t shape[6], stride[6];
+    int n = 0;
+    for (int i = 0; i < x.ndim; ++i) {
+        if (x.shape[i] == 0) return true;
+        if (x.shape[i] == 1) continue;
+        // Axes in the order of their strides.
+        int at = n++;
+        for (; at > 0 && std::abs(stride[at - 1]) > std::abs(x.stride[i]); --at) {
+            stride[at] = stride[at - 1];
+            shape[at] = shape[at - 1];
+        }
+        stride[at] = x.stride[i];
+        shape[at] = x.shape[i];
+    }
+    int64_t reach = 0;
+    for (int i = 0; i < n; ++i) {
+        if (std::abs(stride[i]) <= reach) return false;
+        reach += std::abs(stride[i]) * (shape[i] - 1);
+    }
+    return true;
+}
+
+bool surely_apart(const Tensor &q, const Tensor &k) {
+    if (!q || !k || q.size() == 0 || k.size() == 0) return true;
+    const Tensor *both[2] = {&q, &k};
+    char *low[2], *high[2];
+    int64_t within[2];  // bytes that one token's heads span
+    for (int i = 0; i < 2; ++i) {
+        const Tensor &x = *both[i];
+        const int64_t size = bytes_of(x.dtype);
+        low[i] = high[i] = static_cast<char *>(x.data);
+        within[i] = size;
+        for (int j = 0; j < x.ndim; ++j) {
+            if (x.stride[j] < 0) return false;
+            high[i] += x.stride[j] * (x.shape[j] - 1) * size;
+            if (j >= x.ndim - 2) within[i] += x.stride[j] * (x.shape[j] - 1) * size;
+        }
+        high[i] += size;
+    }
+    if (high[0] <= low[1] || high[1] <= low[0]) return true;
+    // Parts of one fused projection: the same steps from token to token, and within a token one before the other.
+    if (q.ndim != k.ndim || q.dtype != k.dtype) return false;
+    const int first = low[0] <= low[1] ? 0 : 1;
+    const int token = q.ndim - 3;
+    const int64_t step = q.stride[token] * bytes_of(q.dtype);
+    if (q.stride[token] != k.stride[token]) return false;
+    if (token && q.shape[0] > 1 && (q.stride[0] != k.stride[0] || q.stride[0] < q.stride[token] * q.shape[token])) return false;
+    return low[first] + within[first] <= low[1 - first] && low[1 - first] + within[1 - first] <= low[first] + step;
+}
+
+int64_t bytes_to_write(const RotateCall &call) {
+    int64_t bytes = 0;
+    for (int i = 0; i < call.count; ++i)
+        bytes += call.batch * call.tokens * call.x[i].heads * call.x[i].dim * bytes_of(call.x[i].dtype);
+    return bytes;
+}
+
+bool is_large(const RotateCall &call) { return bytes_to_write(call) >= one_thread_below; }
+
+void run(RotateCall &call) {
+    const int64_t bytes = bytes_to_write(call);
+    bool streams = true;
+    for (int i = 0; i < call.count; ++i) {
+        Heads &h = call.x[i];
+        streams = streams && h.from != h.to && lines_up(h, call);
+        h.heads_apart = h.heads > 1 && call.tokens > 1 && std::abs(h.from_head) > std::abs(h.from_token);
+        if (h.heads_apart) call.block = std::min<int64_t>(16, call.tokens);
+    }
+    if (bytes == 0) return;
+    call.stream = streams && bytes >= stream_from;
+    call.threads = is_large(call) ? available_threads() : 1;
+    call.shared = call.batch > 1 && call.angles.position_batch == 0 && call.tokens >= 16 * call.threads;
+    if (call.shared) call.block = 16;
+    call.scratch_bytes = rounded_up(scratch_needed(call.pairs, call.block), 64);
+    alignas(64) char small[16 << 10];
+    std::unique_ptr<char[]> large;
+    call.scratch = small;
+    if (call.scratch_bytes * call.threads > int64_t(sizeof small)) {
+        large.reset(new char[size_t(call.scratch_bytes * call.threads + 64)]);
+        call.scratch = large.get() + (64 - reinterpret_cast<uintptr_t>(large.get()) % 64);
+    }
+    ORDINATE_CALL(rotate(call));
+}
+
+}  // namespace ordinate

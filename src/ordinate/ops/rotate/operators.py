@@ -1,0 +1,161 @@
+"""`rotate` while torch records a graph.
+
+torch.compile cannot look into compiled code, so that there `rotate` is an operator of the library "ordinate" with
+shapes of its own; torch.export gets PyTorch's standard operators, which every runtime has.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ordinate.errors import Unavailable
+from ordinate.ops.backends import KERNEL_DTYPES, NOT_COMPILED, compiled
+from ordinate.ops.rotate import cpu, eager
+from ordinate.ops.rotate.arguments import Angles, Turn, check_arguments, dtype_name
+from ordinate.ops.rotate.gradient import new
+from ordinate.ops.rotate.memory import check_writable
+
+
+def rotate_traced(q: Any, k: Any, angles: Angles, turn: Turn, backend: str) -> tuple[Any, Any]:
+    """`rotate` while torch records a graph; shapes and dtypes are checked already, positions are when it runs."""
+    if not _is_operator(q, k, angles, backend):
+        _assert_in_table(angles)
+        q, k = (None if x is None else eager.rotate_one(x, angles, turn) for x in (q, k))
+        return q, k
+    options = (angles.cos, angles.sin, angles.positions, turn.pairing, turn.part, turn.inverse)
+    if q is None:
+        return None, torch.ops.ordinate.rotate(k, *options)
+    if k is None:
+        return torch.ops.ordinate.rotate(q, *options), None
+    return torch.ops.ordinate.rotate_pair(q, k, *options)
+
+
+def rotate_traced_(q: Any, k: Any, angles: Angles, turn: Turn, backend: str) -> None:
+    """`rotate_` while torch records a graph."""
+    given = [x for x in (q, k) if x is not None]
+    if torch.is_grad_enabled() and any(x.requires_grad for x in given):
+        for x, made in zip((q, k), rotate_traced(q, k, angles, turn, backend), strict=True):
+            if x is not None:
+                x.copy_(made)
+        return
+    if not _is_operator(q, k, angles, backend):
+        _assert_in_table(angles)
+        for x in given:
+            eager.rotate_one_(x, angles, turn)
+        return
+    options = (angles.cos, angles.sin, angles.positions, turn.pairing, turn.part, turn.inverse)
+    if len(given) == 1:
+        torch.ops.ordinate.rotate_(given[0], *options)
+    else:
+        torch.ops.ordinate.rotate_pair_(q, k, *options)
+
+
+def _is_operator(q: Any, k: Any, angles: Angles, backend: str) -> bool:
+    """Whether the graph gets the operator of the library: not where it leaves this process, or has no kernel."""
+    given = [x for x in (q, k) if x is not None]
+    why = None
+    if compiled is None:
+        why = NOT_COMPILED
+    elif torch.compiler.is_exporting():
+        why = "an exported graph has standard operators only"
+    elif any(x.device.type != "cpu" or dtype_name(x) not in KERNEL_DTYPES for x in given):
+        why = f"cpu takes {', '.join(KERNEL_DTYPES)} on the cpu"
+    elif angles.cos.requires_grad or angles.sin.requires_grad:
+        why = "cpu gives no gradient to a table"
+    if why is not None and backend == "cpu":
+        raise Unavailable(f"backend 'cpu' cannot serve this graph: {why}")
+    return why is None and backend in ("auto", "cpu")
+
+
+def _assert_in_table(angles: Angles) -> None:
+    """Have the graph itself refuse positions outside the table: negative ones would count from its end."""
+    if angles.positions is not None:
+        inside = (angles.positions >= 0) & (angles.positions < angles.cos.shape[0])
+        torch._assert_async(inside.all(), f"positions must lie in the table, 0 to {angles.cos.shape[0] - 1}")
+
+
+_SCHEMA = "Tensor cos, Tensor sin, Tensor? positions, str pairing, str part, bool inverse"
+_LIBRARY = torch.library.Library("ordinate", "FRAGMENT")
+_LIBRARY.define(f"rotate(Tensor x, {_SCHEMA}) -> Tensor")
+_LIBRARY.define(f"rotate_pair(Tensor q, Tensor k, {_SCHEMA}) -> (Tensor, Tensor)")
+_LIBRARY.define(f"rotate_(Tensor(a!) x, {_SCHEMA}) -> ()")
+_LIBRARY.define(f"rotate_pair_(Tensor(a!) q, Tensor(b!) k, {_SCHEMA}) -> ()")
+
+
+def _run(q: Any, k: Any, cos: Tensor, sin: Tensor, positions: Any, pairing: Any, part: Any, inverse: bool) -> Any:
+    assert compiled is not None  # noqa: S101 - the operator is called only where it is
+    made = compiled.rotate_tonew(q, k, cos, sin, positions, pairing, part, inverse, "cpu")
+    if made is None:  # unusual, or wrong: then this says what
+        angles, turn = Angles(cos, sin, positions), Turn(pairing, part, inverse)
+        check_arguments(q, k, angles, turn)
+        made = tuple(None if x is None else new(x, angles, turn) for x in (q, k))
+    return made
+
+
+def _run_(q: Any, k: Any, cos: Tensor, sin: Tensor, positions: Any, pairing: Any, part: Any, inverse: bool) -> None:
+    assert compiled is not None  # noqa: S101 - the operator is called only where it is
+    if compiled.rotate_in_place(q, k, cos, sin, positions, pairing, part, inverse, "cpu"):
+        return
+    angles, turn = Angles(cos, sin, positions), Turn(pairing, part, inverse)
+    check_arguments(q, k, angles, turn)
+    check_writable(q, k)
+    for x in (q, k):
+        if x is not None:
+            cpu.into(x, x, angles, turn)
+            torch.autograd.graph.increment_version(x)
+
+
+def _rotate(x: Tensor, *options: Any) -> Tensor:
+    return _run(x, None, *options)[0]
+
+
+def _rotate_(x: Tensor, *options: Any) -> None:
+    _run_(x, None, *options)
+
+
+def _fake(x: Tensor, *options: Any) -> Tensor:
+    return torch.empty_like(x, memory_format=torch.contiguous_format)
+
+
+def _fake_pair(q: Tensor, k: Tensor, *options: Any) -> tuple[Tensor, Tensor]:
+    return _fake(q), _fake(k)
+
+
+def _fake_nothing(*arguments: Any) -> None:
+    return None
+
+
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    *_, cos, sin, positions, pairing, part, inverse = inputs
+    ctx.save_for_backward(cos, sin, positions)
+    ctx.turn = (pairing, part, inverse)
+
+
+def _back(ctx: Any, gradient: Tensor) -> Any:
+    pairing, part, inverse = ctx.turn
+    return (torch.ops.ordinate.rotate(gradient, *ctx.saved_tensors, pairing, part, not inverse), *[None] * 6)
+
+
+def _back_pair(ctx: Any, q: Tensor | None, k: Tensor | None) -> Any:
+    pairing, part, inverse = ctx.turn
+    options = (*ctx.saved_tensors, pairing, part, not inverse)
+    if q is not None and k is not None:
+        q, k = torch.ops.ordinate.rotate_pair(q, k, *options)
+    elif q is not None:
+        q = torch.ops.ordinate.rotate(q, *options)
+    elif k is not None:
+        k = torch.ops.ordinate.rotate(k, *options)
+    return (q, k, *[None] * 6)
+
+
+_LIBRARY.impl("rotate", _rotate, "CPU")
+_LIBRARY.impl("rotate_pair", _run, "CPU")
+_LIBRARY.impl("rotate_", _rotate_, "CPU")
+_LIBRARY.impl("rotate_pair_", _run_, "CPU")
+torch.library.register_fake("ordinate::rotate", _fake, lib=_LIBRARY)
+torch.library.register_fake("ordinate::rotate_pair", _fake_pair, lib=_LIBRARY)
+torch.library.register_fake("ordinate::rotate_", _fake_nothing, lib=_LIBRARY)
+torch.library.register_fake("ordinate::rotate_pair_", _fake_nothing, lib=_LIBRARY)
+torch.library.register_autograd("ordinate::rotate", _back, setup_context=_keep, lib=_LIBRARY)
+torch.library.register_autograd("ordinate::rotate_pair", _back_pair, setup_context=_keep, lib=_LIBRARY)
