@@ -21,6 +21,7 @@ struct Positions {
 
 // One sequence: its rows in q, k, v and out, and where its tokens stand.
 struct Sequence {
+    int64_t index;
     int64_t batch;      // index into [batch, ...] of q, k, v, out; 0 where packed
     int64_t first_query, first_key;  // first row of a packed sequence; 0 otherwise
     int32_t queries, keys;
@@ -55,7 +56,7 @@ struct Attention {
     int32_t keep_first = 0;
     const float *sink_logits = nullptr;  // [heads]
     Tensor query_scale;     // float32 [batch, query], stride 0 where shared
-    Tensor slopes;          // float32 [batch, heads], stride 0 where shared
+    Tensor slopes;          // float32 [sequences, heads], stride 0 where shared
     const float *table = nullptr;        // [heads, 2 reach + 1], contiguous
     int32_t reach = 0;
     Tensor bias;            // float32 [batch, heads, query, key], strides 0 where broadcast
@@ -64,6 +65,7 @@ struct Attention {
 
     // Backward only: shaped and typed as their namesakes.
     Tensor grad_out, grad_q, grad_k, grad_v;
+    Tensor grad_lse;  // float32, or empty
     float *grad_table = nullptr;   // [heads, 2 reach + 1], added to
     float *grad_slopes = nullptr;  // as slopes, contiguous, added to
     float *grad_sinks = nullptr;   // [heads], added to

@@ -60,8 +60,8 @@ public:
             row.data = static_cast<char *>(t.data) + r * lead * (t.dtype == Dtype::i32 ? 4 : 8);
             for (int64_t i = 0; i < count; ++i) {
                 const int64_t value = number(row, i);
-                require(value < (1 << 30), "positions must be below 2**30");
-                values_[size_t(r * count + i)] = value < 0 ? -1 : int32_t(value);
+                require(value > -(1 << 30) && value < 1 << 30, "positions must lie within 2**30 of 0");
+                values_[size_t(r * count + i)] = int32_t(value);
             }
         }
     }
@@ -167,7 +167,7 @@ void fill(Call &call, nb::handle q, nb::handle k, nb::handle v, nb::kwargs optio
     a.keep_first = int32_t(std::min<int64_t>(whole("keep_first", 0), 1 << 30));
     a.sink_logits = call.run(array("sink_logits"), call.copies[0]);
     a.query_scale = broadcast(array("query_scale"), 2);
-    a.slopes = broadcast(array("slopes"), 2);
+    a.slopes = broadcast(array("slopes"), 2);  // [sequences, heads]
     Tensor table = array("by_distance");
     if (table) {
         require(table.ndim == 2 && table.shape[0] == a.heads && table.shape[1] % 2 == 1, "by_distance must fit");
@@ -226,6 +226,7 @@ void fill(Call &call, nb::handle q, nb::handle k, nb::handle v, nb::kwargs optio
     require(!cu_q || (cu_k && batch == 1 && cu_k.shape[0] == cu_q.shape[0] && !pages), "cu_seqlens must fit");
     for (int64_t i = 0; i < count; ++i) {
         Sequence s{};
+        s.index = i;
         s.batch = cu_q ? 0 : i;
         s.first_query = cu_q ? number(cu_q, i) : 0;
         s.first_key = cu_k ? number(cu_k, i) : 0;
@@ -260,9 +261,9 @@ void fill(Call &call, nb::handle q, nb::handle k, nb::handle v, nb::kwargs optio
     fits(a.bias, keys, "bias must fit [batch, heads, query, key]");
     fits(a.mask, keys, "mask must fit [batch, heads, query, key]");
     if (a.slopes)
-        require((a.slopes.stride[0] == 0 || a.slopes.shape[0] == batch) &&
+        require((a.slopes.stride[0] == 0 || a.slopes.shape[0] == count) &&
                     (a.slopes.stride[1] == 0 || a.slopes.shape[1] == a.heads),
-                "slopes must fit [batch, heads]");
+                "slopes must fit [sequences, heads]");
     if (a.query_scale)
         require((a.query_scale.stride[0] == 0 || a.query_scale.shape[0] == batch) &&
                     (a.query_scale.stride[1] == 0 || a.query_scale.shape[1] == queries),
@@ -312,7 +313,7 @@ float *total_of(const Tensor &t, int64_t size, const char *what) {
     return static_cast<float *>(t.data);
 }
 
-void backward(nb::handle q, nb::handle k, nb::handle v, nb::handle out, nb::handle lse, nb::handle grad_out,
+void backward(nb::handle q, nb::handle k, nb::handle v, nb::handle out, nb::handle lse, nb::handle grad_out, nb::handle grad_lse,
               nb::handle grad_q, nb::handle grad_k, nb::handle grad_v, nb::handle grad_slopes, nb::handle grad_table,
               nb::handle grad_sinks, nb::kwargs options) {
     Call call;
@@ -328,6 +329,10 @@ void backward(nb::handle q, nb::handle k, nb::handle v, nb::handle out, nb::hand
     like_out.shape[3] = a.value_dim;
     same_shape(a.out, like_out, "out must fit q and v");
     same_shape(a.grad_out, like_out, "the gradient of out must fit q and v");
+    a.grad_lse = broadcast(call.borrowed.array(grad_lse), 3);
+    require(!a.grad_lse || (a.grad_lse.dtype == Dtype::f32 && a.grad_lse.ndim == 3), "the gradient of lse must be float32");
+    for (int i = 0; a.grad_lse && i < 3; ++i)
+        require(a.grad_lse.stride[i] == 0 || a.grad_lse.shape[i] == a.lse.shape[i], "the gradient of lse must fit lse");
     a.grad_q = batched(call.borrowed.array(grad_q, true));
     a.grad_k = batched(call.borrowed.array(grad_k, true));
     a.grad_v = batched(call.borrowed.array(grad_v, true));
@@ -351,7 +356,7 @@ void bind_attend(nb::module_ &m) {
     m.def("attend", &forward, nb::arg("q"), nb::arg("k"), nb::arg("v"), nb::arg("out"), nb::arg("lse").none(),
           nb::arg("options"));
     m.def("attend_backward", &backward, nb::arg("q"), nb::arg("k"), nb::arg("v"), nb::arg("out"), nb::arg("lse"),
-          nb::arg("grad_out"), nb::arg("grad_q"), nb::arg("grad_k"), nb::arg("grad_v"), nb::arg("grad_slopes").none(),
+          nb::arg("grad_out"), nb::arg("grad_lse").none(), nb::arg("grad_q"), nb::arg("grad_k"), nb::arg("grad_v"), nb::arg("grad_slopes").none(),
           nb::arg("grad_table").none(), nb::arg("grad_sinks").none(), nb::arg("options"));
 }
 

@@ -1,7 +1,7 @@
 // attend, backward: each tile of probabilities is computed again from q, k and the log-sum-exp, and used at once.
 //
 //     P = exp(logits - lse)        dP = dO V^T        delta = rowsum(dO * O)
-//     dV = P^T dO                  dS = P (dP - delta), times the softcap's slope
+//     dV = P^T dO                  dS = P (dP - delta + d lse), times the softcap's slope
 //     dQ = scale dS K              dK = dS^T (scale Q)
 //
 // Source: Dao et al. 2022, arXiv:2205.14135, algorithm 4.
@@ -127,6 +127,10 @@ void descend(const Attention &a, const Shape &shape, const PaddedTables &tables,
         F product = F{};
         for (int d = 0; d < shape.value_dim; d += W) product += load(upstream + d) * load(output + d);
         delta[r] = sum(product);
+        if (a.grad_lse)
+            delta[r] -= static_cast<const float *>(a.grad_lse.data)[s.batch * a.grad_lse.stride[0] +
+                                                                    head * a.grad_lse.stride[1] +
+                                                                    (s.first_query + first + r) * a.grad_lse.stride[2]];
         if (a.grad_sinks && lse[r] != -INFINITE) room.grad_sinks[head] -= __builtin_expf(a.sink_logits[head] - lse[r]) * delta[r];
     }
     turned_over<MR>(room.rows, lead, count, shape.value_dim, room.upstream);
@@ -191,7 +195,7 @@ void descend(const Attention &a, const Shape &shape, const PaddedTables &tables,
                     const int32_t d = s.key_positions[from + j] - rows[r].position;
                     total -= g[j] * float(d < 0 ? -d : d);
                 }
-                room.grad_slopes[(a.slopes.stride[0] ? s.batch * a.heads : 0) + head] += total;
+                room.grad_slopes[(a.slopes.stride[0] ? s.index * a.heads : 0) + head] += total;
             }
             if (a.softcap > 0) {
                 const float inverse = 1 / a.softcap;

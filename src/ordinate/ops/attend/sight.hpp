@@ -76,7 +76,7 @@ INLINE Row row_of(const Attention &a, const Sequence &s, const PaddedTables &tab
     row.query = query;
     row.position = s.query_positions[query];
     if (a.slopes)
-        row.slope = static_cast<const float *>(a.slopes.data)[s.batch * a.slopes.stride[0] + head * a.slopes.stride[1]];
+        row.slope = static_cast<const float *>(a.slopes.data)[s.index * a.slopes.stride[0] + head * a.slopes.stride[1]];
     row.table = tables.of(head);
     if (a.bias)
         row.bias = static_cast<const float *>(a.bias.data) + s.batch * a.bias.stride[0] + head * a.bias.stride[1] +

@@ -1,0 +1,110 @@
+"""The kernels of `attend` for torch tensors, with their gradient: probabilities are computed again, tile by tile."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from ordinate.ops.attend import cpu
+from ordinate.ops.attend.arguments import Call
+from ordinate.ops.backends import compiled
+from ordinate.ops.rotate import gradient as rotation
+
+LEARNED = ("q", "k", "v", "slopes", "by_distance", "sink_logits")
+"""What the kernels give a gradient to."""
+
+
+def obstacle(call: Call, arrays: Mapping[str, Tensor]) -> str | None:
+    """Why the kernels may not take these tensors, or None where they may."""
+    assert compiled is not None  # noqa: S101 - `choose` has seen to it
+    if not compiled.plain_tensors(*arrays.values()):
+        return "cpu takes plain tensors outside of transforms, dispatch modes and tracing"
+    if any(tensor.is_neg() for tensor in arrays.values()):
+        return "cpu takes no negated views"
+    if torch.is_grad_enabled():
+        wanted = [name for name, tensor in arrays.items() if tensor.requires_grad]
+        if call.paged and wanted:
+            return "cpu gives no gradient through a paged cache"
+        for name in wanted:
+            if name not in LEARNED:
+                return f"cpu gives no gradient to {name}"
+    return None
+
+
+def attend_call(call: Call) -> tuple[Tensor, Tensor | None]:
+    """`cpu.attend_call` for tensors; differentiable once."""
+    arrays = cpu.arrays_of(call)
+    options = cpu.options_of(call)
+    if not (torch.is_grad_enabled() and any(arrays[name].requires_grad for name in LEARNED if name in arrays)):
+        out, lse = _new(arrays, keep_lse=call.return_lse)
+        cpu.into(arrays, options, out, lse)
+        return out, lse
+    made = Attention.apply(tuple(arrays), options, *arrays.values())
+    assert isinstance(made, tuple)  # noqa: S101 - `apply` says nothing of its type
+    out, lse = made
+    return out, lse if call.return_lse else None
+
+
+def _new(arrays: Mapping[str, Tensor], *, keep_lse: bool) -> tuple[Tensor, Tensor | None]:
+    q, v = arrays["q"], arrays["v"]
+    batch, queries, heads, _ = q.shape
+    lse = q.new_empty(batch, heads, queries, dtype=torch.float32) if keep_lse else None
+    return q.new_empty(batch, queries, heads, v.shape[3]), lse
+
+
+class Attention(torch.autograd.Function):
+    """Forward keeps the output and the logarithms of the denominators; backward recomputes all else from them."""
+
+    @staticmethod
+    def forward(ctx: Any, names: tuple[str, ...], options: dict[str, Any], *tensors: Tensor) -> tuple[Tensor, Tensor]:
+        """`names` are those of the tensors."""
+        arrays = dict(zip(names, tensors, strict=True))
+        out, lse = _new(arrays, keep_lse=True)
+        assert lse is not None  # noqa: S101 - it was asked for
+        cpu.into(arrays, options, out, lse)
+        ctx.names, ctx.options = names, options
+        ctx.save_for_backward(out, lse, *tensors)
+        return out, lse
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *upstream: Any) -> Any:
+        """Gradients of q, k, v, slopes, by_distance and sink_logits, from those of the output and of lse."""
+        assert compiled is not None  # noqa: S101 - forward has run
+        grad_out, grad_lse = upstream
+        out, lse, *tensors = ctx.saved_tensors
+        arrays = dict(zip(ctx.names, tensors, strict=True))
+        q, k, v = (arrays[name] for name in ("q", "k", "v"))
+        # Where no query reads a key its gradient is 0, and nothing is written there.
+        new = torch.zeros_like if {"cu_seqlens_q", "key_lengths"} & arrays.keys() else torch.empty_like
+        grads = {
+            name: new(tensor, memory_format=torch.contiguous_format) for name, tensor in zip("qkv", (q, k, v), strict=True)
+        }
+        wanted = {name: needed for name, needed in zip(ctx.names, ctx.needs_input_grad[2:], strict=True)}
+        for name in ("slopes", "by_distance", "sink_logits"):
+            if wanted.get(name):
+                grads[name] = torch.zeros_like(arrays[name], memory_format=torch.contiguous_format)
+        rest = {name: array for name, array in arrays.items() if name not in ("q", "k", "v")}
+        compiled.attend_backward(
+            q,
+            k,
+            v,
+            out,
+            lse,
+            grad_out,
+            grad_lse,
+            grads["q"],
+            grads["k"],
+            grads["v"],
+            grads.get("slopes"),
+            grads.get("by_distance"),
+            grads.get("sink_logits"),
+            **rest,
+            **ctx.options,
+        )
+        return (None, None, *[grads.get(name) if wanted[name] else None for name in ctx.names])
+
+
+rotation.register()
