@@ -13,12 +13,12 @@ def check_writable(q: Any, k: Any) -> None:
     """Raise `InputError` unless q and k can be written in place, each element once."""
     given = [(name, x) for name, x in (("q", q), ("k", k)) if x is not None and math.prod(x.shape)]
     for name, x in given:
+        if _may_overlap(x):
+            raise InputError(f"{name} cannot be rotated in place: it is expanded, its elements share memory")
         if hasattr(x, "flags") and not x.flags.writeable:
             raise InputError(f"{name} cannot be rotated in place: it is read-only")
         if getattr(x, "requires_grad", False) and x.is_leaf and _recording():
             raise InputError(f"{name} cannot be rotated in place: it is a leaf that requires a gradient")
-        if _may_overlap(x):
-            raise InputError(f"{name} cannot be rotated in place: it is expanded, its elements share memory")
     if len(given) == 2 and _share(q, k):
         raise InputError("q and k cannot be rotated in place: they share memory and would turn twice")
 

@@ -85,7 +85,7 @@ _LIBRARY.define(f"rotate_pair_(Tensor(a!) q, Tensor(b!) k, {_SCHEMA}) -> ()")
 
 def _run(q: Any, k: Any, cos: Tensor, sin: Tensor, positions: Any, pairing: Any, part: Any, inverse: bool) -> Any:
     assert compiled is not None  # noqa: S101 - the operator is called only where it is
-    made = compiled.rotate_tonew(q, k, cos, sin, positions, pairing, part, inverse, "cpu")
+    made = compiled.rotate_to_new(q, k, cos, sin, positions, pairing, part, inverse, "cpu")
     if made is None:  # unusual, or wrong: then this says what
         angles, turn = Angles(cos, sin, positions), Turn(pairing, part, inverse)
         check_arguments(q, k, angles, turn)
