@@ -288,6 +288,7 @@ void forward(nb::handle q, nb::handle k, nb::handle v, nb::handle out, nb::handl
     // Packing pays where many rows meet what was packed.
     int64_t rows = 0;
     for (const Sequence &s : call.sequences) rows = std::max<int64_t>(rows, int64_t(a.group()) * s.queries);
+    if (call.sequences.empty()) return;
     nb::gil_scoped_release release;
     if (rows <= 16) {
         ORDINATE_CALL(attend_decode(a));
@@ -346,6 +347,7 @@ void backward(nb::handle q, nb::handle k, nb::handle v, nb::handle out, nb::hand
     a.grad_sinks = total_of(call.borrowed.array(grad_sinks, true), a.heads, "the gradient of sink_logits must fit");
     require((!a.grad_slopes || a.slopes) && (!a.grad_table || a.table) && (!a.grad_sinks || a.sink_logits),
             "a gradient was asked for of what is not given");
+    if (call.sequences.empty()) return;
     nb::gil_scoped_release release;
     ORDINATE_CALL(attend_backward(a));
 }

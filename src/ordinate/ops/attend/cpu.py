@@ -30,8 +30,8 @@ def serves(call: Call) -> str | None:
             return f"cpu takes q, k and v of one dtype, got {name} {dtype_name(getattr(call, name))}"
     if call.bias is not None and dtype_name(call.bias) != "float32":
         return f"cpu takes a float32 bias, got {dtype_name(call.bias)}"
-    if 0 in (call.q.shape[3], call.v.shape[3]):
-        return "cpu takes heads of at least one channel"
+    if 0 in (call.heads, call.q.shape[3], call.v.shape[3]):
+        return "cpu takes at least one head of at least one channel"
     for name in ("query_positions", "key_positions"):
         positions = getattr(call, name)
         if positions is not None and 0 not in positions.shape:

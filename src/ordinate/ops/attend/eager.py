@@ -10,6 +10,7 @@ from ordinate.ops.attend.arguments import Call
 from ordinate.ops.attend.blocks import by_blocks, full_precision, whole
 from ordinate.ops.attend.places import Places, dense_places, packed_places, sequence_of
 from ordinate.ops.attend.terms import Rules
+from ordinate.ops.rotate.arguments import Angles
 from ordinate.ops.rotate.eager import rotate_one
 
 
@@ -107,8 +108,8 @@ def _tensors(call: Call, places: Places) -> dict[str, Tensor]:
     if call.cos is not None:
         rows = call.cos.shape[0]
         # Only keys that are not there can stand outside the table.
-        q = rotate_one(q, call.cos, call.sin, places.queries, call.turn)
-        k = rotate_one(k, call.cos, call.sin, places.keys.clamp(0, rows - 1), call.turn)
+        q = rotate_one(q, Angles(call.cos, call.sin, places.queries), call.turn)
+        k = rotate_one(k, Angles(call.cos, call.sin, places.keys.clamp(0, rows - 1)), call.turn)
     q = call.softmax_scale * q
     if call.query_scale is not None:
         q = q * call.query_scale.to(arithmetic)[..., None, None]
