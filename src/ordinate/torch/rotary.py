@@ -38,7 +38,7 @@ class RotaryEmbedding(KeepsRows):
         group: what turns: a `LayerGroup` of a `Spec`, or a rotary scheme without scaling
         pairing: how `rotate` pairs channels; the group's where not given
         float32_angles: compute in float32 as transformers does, to the bit, errors included
-        duplicate: how `forward` fills the full width: "half" as Llama's module, "interleaved" as Cohere's
+        duplicate: how `forward` fills the width: "half" as Llama's module, "interleaved" as Cohere's, "none" as gpt-oss's
         held: how many positions may be kept between calls, 8 * pairs bytes each
 
     Raises:
@@ -89,7 +89,7 @@ class RotaryEmbedding(KeepsRows):
             position_ids: [batch, tokens] or [tokens], int32 or int64; [axes, batch, tokens] for several axes
 
         Returns:
-            cos, sin: [batch, tokens, rotary_dim], of the dtype of `x`. Transformers keeps a reversed direction in
+            cos, sin: [batch, tokens, rotary_dim], or half of it for "none", of the dtype of `x`. Transformers keeps a reversed direction in
             the rotation, so the sin of a scheme of direction -1 is that of direction 1 here.
         """
         cos, sin = self.table(position_ids)
