@@ -143,6 +143,10 @@ def attend(
         block_table=block_table,
         return_lse=return_lse,
     )
+    if call.library == "torch" and scheme is not None and not is_traced(q):
+        from ordinate.ops.attend.tables import with_tables
+
+        call = with_tables(call)
     out, lse = _implementation(call, backend).attend_call(call)
     if call.packed:
         out, lse = out[0], None if lse is None else lse[0]
