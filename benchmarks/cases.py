@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -82,4 +83,24 @@ def table() -> Case:
     )
 
 
-CASES = {"dequantise": dequantise, "table": table}
+def rotate_prefill(shape: str, dtype: str, pairing: str) -> Case:
+    """q and k of a prompt, rotated in place."""
+    import torch
+    from rotate_cases import prefill
+
+    return Case(*prefill(shape, getattr(torch, dtype), pairing))
+
+
+def rotate_decode() -> Case:
+    """Calls of `rotate` for one token."""
+    from rotate_cases import decode
+
+    return Case(*decode())
+
+
+CASES: dict[str, Callable[[], Case]] = {"dequantise": dequantise, "table": table, "rotate_d1": rotate_decode}
+for _dtype in ("float32", "bfloat16", "float16"):
+    for _pairing in ("half", "interleaved"):
+        CASES[f"rotate_p128_{_dtype}_{_pairing}"] = partial(rotate_prefill, "p128", _dtype, _pairing)
+for _pairing in ("half", "interleaved"):
+    CASES[f"rotate_p64_bfloat16_{_pairing}"] = partial(rotate_prefill, "p64", "bfloat16", _pairing)

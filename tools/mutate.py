@@ -190,10 +190,15 @@ class _Serve(importlib.abc.MetaPathFinder, importlib.abc.SourceLoader):
 
 
 def tests_of(file: str) -> list[list[str]]:
-    """The tests that should notice a change of this file: its own, or its whole folder's, and then the laws."""
+    """The tests that should notice a change of this file: its own, or its whole folder's, and then the laws.
+
+    A test file that is named after no file of the package is about them all, as a law is.
+    """
     folder, name = Path(file).parent.name, Path(file).stem
     own = ROOT / "tests" / folder / f"test_{name}.py"
-    first = [own] if own.exists() else sorted(own.parent.glob("test_*.py"))
+    every = sorted(own.parent.glob("test_*.py"))
+    shared = [t for t in every if not (PACKAGE / folder / t.name.removeprefix("test_")).exists()]
+    first = [own, *shared] if own.exists() else every
     laws = [ROOT / "tests" / f"test_{law}.py" for law in ("laws", "registry_laws", "order_laws", "precision", "golden")]
     return [[str(p) for p in first], [str(p) for p in laws]]
 

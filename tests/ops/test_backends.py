@@ -1,10 +1,12 @@
 """Which backend is used, which is absent, and why."""
 
+import json
 import subprocess
 import sys
 
 import pytest
 
+from ordinate.cli import run
 from ordinate.errors import InputError, Unavailable
 from ordinate.ops import backends, rotate
 from ordinate.ops.backends import BACKENDS, NOT_COMPILED, choose
@@ -83,3 +85,22 @@ def test_numpy_users_need_no_torch():
         "    ops.rotate_(np.ones((1, 1, 2), dtype), None, one, 0 * one)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_the_command_says_what_is_here(capsys):
+    assert run(["backends"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == list(BACKENDS)
+    assert run(["backends", "--format", "json"]) == 0
+    rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+    assert rows["cpu"]["here"] is COMPILED
+    if COMPILED:
+        assert rows["cpu"]["in_use"] in rows["cpu"]["instruction_sets"]
+        assert f"compiled C++: {rows['cpu']['in_use']}" in lines[2]
+
+
+def test_the_command_says_what_to_install(without_kernels, capsys):
+    assert run(["backends"]) == 0
+    assert "install a C++17 compiler" in capsys.readouterr().out.splitlines()[2]
+    assert run(["backends", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)[2]["needs"] == NOT_COMPILED

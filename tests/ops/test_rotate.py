@@ -5,16 +5,17 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference_rotate import PAIRINGS, TORCH_DTYPES, calls, expected
 
 from ordinate.ops import rotate
 from ordinate.ops.backends import compiled
 from ordinate.schemes.rope import Rope
 from ordinate.spec import LayerGroup
-from reference_rotate import PAIRINGS, TORCH_DTYPES, calls, expected
 
 NUMPY = [("reference", dtype) for dtype in ("float64", "float32", "float16")]
 if compiled is not None:
     NUMPY += [("cpu", "float32"), ("cpu", "float16"), ("auto", "float32")]
+
 
 def check(call, q, k, made, tolerance):
     options = {name: call[name] for name in ("cos", "sin", "positions", "pairing", "part", "inverse")}

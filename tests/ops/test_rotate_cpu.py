@@ -5,11 +5,11 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from reference_rotate import PAIRINGS, calls
 
 from ordinate.errors import InputError
 from ordinate.ops import rotate, rotate_
 from ordinate.ops.backends import compiled
-from reference_rotate import PAIRINGS, calls
 
 if compiled is None:
     pytest.skip("the compiled kernels are not part of this installation", allow_module_level=True)

@@ -245,6 +245,12 @@ def test_fields_out_of_range_are_refused(fields, message):
         Yarn(**{"factor": 4.0, "original_max_position_embeddings": 4096, **fields})
 
 
+def test_a_base_just_above_one_is_taken():
+    rope = Rope(head_dim=8, base=1.5)
+    index = Yarn(factor=2.0, original_max_position_embeddings=64).index(rope, 1.0)
+    assert index == pytest.approx(8 * math.log(64 / (2 * math.pi)) / (2 * math.log(1.5)))
+
+
 def test_a_base_that_has_no_logarithm_to_divide_by_is_refused():
     for base in (1.0, 0.5):
         with pytest.raises(InputError, match=f"YaRN needs a base > 1, .*, got {base:g}"):

@@ -166,3 +166,13 @@ def test_a_table_of_512_positions_costs_its_bytes_and_additions():
     cost = Sinusoidal(dim=768).cost(512)
     assert (cost.parameters, cost.table_bytes, cost.operations) == (0, 4 * 512 * 768, 512 * 768)
     assert Sinusoidal(dim=768, combine="concat").cost(512).operations == 0
+
+
+def test_each_sequence_of_a_batch_is_joined_to_its_own_encoding():
+    scheme = Sinusoidal(dim=4, combine="concat")
+    embeddings = np.arange(2 * 3 * 2, dtype=np.float64).reshape(2, 3, 2)
+    encodings = np.stack([scheme.table(np.arange(3)), scheme.table(np.arange(10, 13))])
+    joined = scheme.combined(embeddings, encodings)
+    assert joined.shape == (2, 3, 6)
+    assert np.array_equal(joined[1, 2, :2], embeddings[1, 2])
+    assert np.array_equal(joined[1, 2, 2:], scheme.table(np.array([12]))[0])

@@ -38,3 +38,9 @@ def test_starting_values_depend_on_the_seed_alone(seed):
     first, second = scheme.initial(seed), scheme.initial(seed)
     assert all(np.array_equal(first[name], second[name]) for name in first)
     assert not np.array_equal(first["positions"], scheme.initial(seed + 2)["positions"])
+
+
+def test_the_seed_is_0_where_none_is_given():
+    scheme = Deberta.example()
+    assert np.array_equal(scheme.initial()["positions"], scheme.initial(0)["positions"])
+    assert not np.array_equal(scheme.initial()["positions"], scheme.initial(1)["positions"])

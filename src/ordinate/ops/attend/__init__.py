@@ -9,6 +9,7 @@ import numpy as np
 from ordinate.errors import Unavailable
 from ordinate.ops.attend.arguments import Call, checked
 from ordinate.ops.attend.merge import merge
+from ordinate.ops.attend.values import is_traced
 from ordinate.ops.backends import choose
 from ordinate.ops.rotate.arguments import Pairing, Part, dtype_name
 from ordinate.schemes.base import Bias
@@ -142,6 +143,10 @@ def attend(
         block_table=block_table,
         return_lse=return_lse,
     )
+    if call.library == "torch" and scheme is not None and not is_traced(q):
+        from ordinate.ops.attend.tables import with_tables
+
+        call = with_tables(call)
     out, lse = _implementation(call, backend).attend_call(call)
     if call.packed:
         out, lse = out[0], None if lse is None else lse[0]
@@ -150,6 +155,13 @@ def attend(
 
 def _implementation(call: Call, backend: str) -> Any:
     """The module that computes this call."""
+    if is_traced(call.q):
+        # A graph cannot look a backend up.
+        if backend not in ("auto", "eager"):
+            raise Unavailable(f"backend {backend!r} cannot be compiled into a graph: use 'eager'")
+        from ordinate.ops.attend import eager
+
+        return eager
     device = "cpu" if call.library == "numpy" else call.q.device.type
     name = choose(device, dtype_name(call.q), arrays=call.library, backend=backend).name
     module = import_module(f"ordinate.ops.attend.{name}")

@@ -1,5 +1,6 @@
 """What may be given to `attend`: checked once, before anything is computed, the same for every backend."""
 
+import math
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -173,8 +174,8 @@ def checked(
     left, right = _check_window(window)
     call = Call(
         causal=boolean("causal", causal),
-        softmax_scale=q.shape[-1] ** -0.5 if softmax_scale is None else positive("softmax_scale", softmax_scale),
-        softcap=None if softcap is None else positive("softcap", softcap),
+        softmax_scale=q.shape[-1] ** -0.5 if softmax_scale is None else _positive("softmax_scale", softmax_scale),
+        softcap=None if softcap is None else _positive("softcap", softcap),
         left=left,
         right=right,
         keep_first=non_negative_integer("keep_first", keep_first),
@@ -234,6 +235,11 @@ def _check_company(arrays: Mapping[str, Any], window: Any, keep_first: int, reac
         )
     if reach is not None:
         non_negative_integer("reach", reach)
+
+
+def _positive(name: str, value: Any) -> float:
+    # A float of a graph can be compared, and no more be asked.
+    return value if type(value) is float and 0.0 < value < math.inf else positive(name, value)
 
 
 def _check_window(window: Any) -> tuple[int | None, int | None]:

@@ -19,9 +19,9 @@ LEAST_ROWS = 16
 
 def full_precision(device: str) -> AbstractContextManager[Any]:
     """Where autocast does not take products in half precision."""
-    if torch.amp.is_autocast_available(device):
-        return torch.autocast(device, enabled=False)
-    return nullcontext()
+    # Entering it where nothing is to be changed would leave a trace in exported graphs.
+    on = torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
+    return torch.autocast(device, enabled=False) if on else nullcontext()
 
 
 def by_blocks(rules: Rules, tensors: Mapping[str, Tensor]) -> tuple[Tensor, Tensor | None]:

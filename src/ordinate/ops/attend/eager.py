@@ -10,8 +10,8 @@ from ordinate.ops.attend.arguments import Call
 from ordinate.ops.attend.blocks import by_blocks, full_precision, whole
 from ordinate.ops.attend.places import Places, dense_places, packed_places, sequence_of
 from ordinate.ops.attend.terms import Rules
-from ordinate.ops.rotate.arguments import Angles
-from ordinate.ops.rotate.eager import rotate_one
+from ordinate.ops.attend.values import is_traced
+from ordinate.ops.rotate import rotate
 
 
 def attend_call(call: Call) -> tuple[Tensor, Tensor | None]:
@@ -24,7 +24,7 @@ def attend_call(call: Call) -> tuple[Tensor, Tensor | None]:
         lse: [batch or 1, heads, query], float32 (float64 for float64), or None
     """
     with full_precision(call.q.device.type):
-        if torch.compiler.is_compiling():
+        if is_traced(call.q):
             out, lse = _traced(call)
         elif call.packed:
             out, lse = _packed(call)
@@ -106,10 +106,9 @@ def _tensors(call: Call, places: Places) -> dict[str, Tensor]:
     if call.scheme is not None and call.scheme.needs == "content":
         given |= {"content q": q, "content k": k}
     if call.cos is not None:
-        rows = call.cos.shape[0]
-        # Only keys that are not there can stand outside the table.
-        q = rotate_one(q, Angles(call.cos, call.sin, places.queries), call.turn)
-        k = rotate_one(k, Angles(call.cos, call.sin, places.keys.clamp(0, rows - 1)), call.turn)
+        # Where no key is, its position may be anything.
+        keys = places.keys if places.there is None else torch.where(places.there, places.keys, 0)
+        q, k = (_rotated(x, call, positions) for x, positions in ((q, places.queries), (k, keys)))
     q = call.softmax_scale * q
     if call.query_scale is not None:
         q = q * call.query_scale.to(arithmetic)[..., None, None]
@@ -132,5 +131,13 @@ def _gathered(call: Call) -> tuple[Tensor, Tensor]:
         shape = (call.q.shape[0], call.keys, call.kv_heads)
         return call.k.new_zeros(*shape, call.k.shape[3]), call.v.new_zeros(*shape, call.v.shape[3])
     # Entries past a sequence's length may be anything.
-    table = call.block_table.long().clamp(0, pages - 1)
+    first_token = torch.arange(call.block_table.shape[1], device=call.q.device) * call.k.shape[1]
+    table = torch.where(first_token < call.key_lengths[:, None], call.block_table, 0).long()
     return call.k[table].flatten(1, 2), call.v[table].flatten(1, 2)
+
+
+def _rotated(x: Tensor, call: Call, positions: Tensor) -> Tensor:
+    """x, [batch, tokens, heads, dim], turned by [batch or 1, tokens] positions."""
+    positions = positions[0] if len(positions) == 1 else positions
+    turn = call.turn
+    return rotate(x, None, call.cos, call.sin, positions, turn.pairing, part=turn.part, backend="eager")[0]

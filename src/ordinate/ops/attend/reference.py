@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from ordinate.ops.attend.arguments import Call
-from ordinate.ops.rotate.arguments import Angles
-from ordinate.ops.rotate.reference import rotate_one
+from ordinate.ops.rotate import rotate
 
 
 @dataclass(frozen=True)
@@ -53,8 +52,10 @@ def _attend(one: Sequence, call: Call) -> tuple[np.ndarray, np.ndarray]:
     q, k, v = (x.astype(np.float64) for x in (one.q, one.k, one.v))
     content = {"q": q, "k": _each_query_head(k, q)} if call.scheme and call.scheme.needs == "content" else {}
     if call.cos is not None:
-        q = rotate_one(q, Angles(call.cos, call.sin, one.query_positions), call.turn)
-        k = rotate_one(k, Angles(call.cos, call.sin, one.key_positions), call.turn)
+        q, k = (
+            rotate(x, None, call.cos, call.sin, at, call.turn.pairing, part=call.turn.part, backend="reference")[0]
+            for x, at in ((q, one.query_positions), (k, one.key_positions))
+        )
     logits = np.einsum("qhd,khd->hqk", q, _each_query_head(k, q))
     logits = call.softmax_scale * one.query_scale[:, None] * logits
     if call.softcap is not None:

@@ -120,7 +120,7 @@ def _check_floats(name: str, array: Any, shapes: tuple[tuple[int, ...], ...], q:
     kind = dtype_name(array)
     if kind != "float32" and not (kind == "float64" and array.dtype == q.dtype):
         raise InputError(f"{name} must be float32, or float64 where q is, got {kind}")
-    if tuple(array.shape) not in shapes:
+    if not any(_fits(array.shape, shape) for shape in shapes):
         raise InputError(f"{name} must have shape {' or '.join(str(list(s)) for s in shapes)}, got {list(array.shape)}")
 
 
@@ -130,7 +130,7 @@ def _check_logits(name: str, array: Any, sizes: tuple[int, ...]) -> Any:
     if dtype_name(array) not in kinds:
         raise InputError(f"{name} must be {' or '.join(kinds)}, got {dtype_name(array)}")
     axes = len(array.shape)
-    if axes > 4 or any(has not in (1, full) for has, full in zip(array.shape[::-1], sizes[::-1], strict=False)):
+    if axes > 4 or any(has != 1 and has != full for has, full in zip(array.shape[::-1], sizes[::-1], strict=False)):
         raise InputError(
             f"{name} must broadcast to [batch, heads, query, key] {list(sizes)}, got shape {list(array.shape)}"
         )
@@ -138,7 +138,9 @@ def _check_logits(name: str, array: Any, sizes: tuple[int, ...]) -> Any:
 
 
 def _fits(shape: Any, wanted: tuple[int | None, ...]) -> bool:
-    return len(shape) == len(wanted) and all(want in (None, has) for has, want in zip(shape, wanted, strict=True))
+    return len(shape) == len(wanted) and all(
+        want is None or want == has for has, want in zip(shape, wanted, strict=True)
+    )
 
 
 def _two_axes(array: Any) -> Any:

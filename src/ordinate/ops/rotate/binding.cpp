@@ -13,7 +13,7 @@ namespace nb = nanobind;
 
 namespace ordinate {
 
-ORDINATE_DECLARE(void touch(char *data, int64_t bytes, int32_t nothing, int threads))
+ORDINATE_DECLARE(void touch(char *data, int64_t bytes, int32_t nothing, bool ahead, int threads))
 
 namespace {
 
@@ -152,7 +152,7 @@ bool plain_tensors(nb::args tensors) {
 }
 
 // Read and write every given array once, in place, without changing it.
-void touch_arrays(nb::args arrays) {
+void touch_arrays(nb::args arrays, bool ahead) {
     Borrowed borrowed;
     for (nb::handle array : arrays) {
         const Tensor t = borrowed.array(array, true);
@@ -162,7 +162,7 @@ void touch_arrays(nb::args arrays) {
             expected *= t.shape[i];
         }
         const int64_t bytes = t.size() * bytes_of(t.dtype);
-        ORDINATE_CALL(touch(static_cast<char *>(t.data), bytes, 0, available_threads()));
+        ORDINATE_CALL(touch(static_cast<char *>(t.data), bytes, 0, ahead, available_threads()));
     }
 }
 
@@ -181,7 +181,8 @@ void bind_rotate(nb::module_ &m) {
           arg("cos").none(), arg("sin").none(), arg("positions").none(), arg("frequencies").none(), arg("magnitude"),
           arg("pairing"), arg("part"), arg("inverse"), "Rotate from memory to memory.");
     m.def("plain_tensors", &plain_tensors, "Whether a kernel may read and write these tensors' memory.");
-    m.def("touch", &touch_arrays, "Read and write arrays in place without changing them: the limit of memory.");
+    m.def("touch", &touch_arrays, arg("arrays"), arg("ahead") = false,
+          "Read and write arrays in place without changing them: the limit of memory.");
 }
 
 }  // namespace ordinate

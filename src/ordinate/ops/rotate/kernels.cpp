@@ -98,6 +98,7 @@ INLINE void turn_head(const RotateCall &call, const Heads &h, const T *x, T *out
     } else if (call.read == call.write || h.from != h.to) {
         turn<stream>(call.read, call.write, first, to, cos, sin, call.pairs);
     } else {
+        for (int64_t i = 0; i < 2 * call.pairs; i += 64 / int64_t(sizeof(T))) fetch_ahead(first + i);
         std::memcpy(scratch, first, size_t(2 * call.pairs) * sizeof(T));
         turn<false>(call.read, call.write, scratch, to, cos, sin, call.pairs);
     }
@@ -175,13 +176,14 @@ void rotate(const RotateCall &call) {
     });
 }
 
-// Read and write the same memory once, in place, and change nothing: what no kernel in place can be faster than.
-void touch(char *data, int64_t bytes, int32_t nothing, int threads) {
+// Read and write the same memory once, in order, and change nothing: what a kernel in place is measured against.
+// `ahead` asks for memory early, as the kernels above do.
+void touch(char *data, int64_t bytes, int32_t nothing, bool ahead, int threads) {
     const int64_t piece = 1 << 18;
     parallel_for((bytes + piece - 1) / piece, threads, [&](int64_t i, int) {
         char *p = data + i * piece, *end = data + ((i + 1) * piece < bytes ? (i + 1) * piece : bytes);
         for (; p + 4 * W <= end; p += 4 * W) {
-            fetch_ahead(p);
+            if (ahead) fetch_ahead(p);
             I v = take<I>(p) ^ nothing;
             std::memcpy(p, &v, sizeof v);
         }

@@ -38,8 +38,10 @@ INLINE Value apart(Value product) {
     return product;
 }
 
-// Ask for memory two pages ahead: the processor's own prefetching stops at the end of a page.
+// Ask for memory a page or two ahead: the processor's own prefetching stops at the end of a page. Where arithmetic
+// takes as long as memory the nearest cache is worth asking for.
 INLINE void fetch_ahead(const void *p) { __builtin_prefetch(static_cast<const char *>(p) + 8192, 0, 2); }
+INLINE void fetch_ahead(const bf16 *p) { __builtin_prefetch(reinterpret_cast<const char *>(p) + 4096, 0, 3); }
 
 template <int N>
 INLINE Floats<N> get(const float *p) {
@@ -170,6 +172,9 @@ INLINE Bits<N> packed(Floats<N> low, Floats<N> high) {
 #endif
     l += 0x7FFF + ((l >> 16) & 1);
     h += 0x7FFF + ((h >> 16) & 1);
+#if defined(__AVX2__)
+    if constexpr (N == 8) return Bits<N>(_mm256_blend_epi16(__m256i(h), __m256i(l >> 16), 0x55));
+#endif
     return (l >> 16) | (h & 0xFFFF0000u);
 }
 

@@ -19,6 +19,8 @@ from ordinate.ops.rotate.memory import check_writable
 
 def rotate_traced(q: Any, k: Any, angles: Angles, turn: Turn, backend: str) -> tuple[Any, Any]:
     """`rotate` while torch records a graph; shapes and dtypes are checked already, positions are when it runs."""
+    if angles.frequencies is not None:
+        angles = eager.tabulated(angles, (k if q is None else q).shape[-3])
     if not _is_operator(q, k, angles, backend):
         _assert_in_table(angles)
         q, k = (None if x is None else eager.rotate_one(x, angles, turn) for x in (q, k))
@@ -33,6 +35,8 @@ def rotate_traced(q: Any, k: Any, angles: Angles, turn: Turn, backend: str) -> t
 
 def rotate_traced_(q: Any, k: Any, angles: Angles, turn: Turn, backend: str) -> None:
     """`rotate_` while torch records a graph."""
+    if angles.frequencies is not None:
+        angles = eager.tabulated(angles, (k if q is None else q).shape[-3])
     given = [x for x in (q, k) if x is not None]
     if torch.is_grad_enabled() and any(x.requires_grad for x in given):
         for x, made in zip((q, k), rotate_traced(q, k, angles, turn, backend), strict=True):
@@ -72,7 +76,9 @@ def _assert_in_table(angles: Angles) -> None:
     """Have the graph itself refuse positions outside the table: negative ones would count from its end."""
     if angles.positions is not None:
         inside = (angles.positions >= 0) & (angles.positions < angles.cos.shape[0])
-        torch._assert_async(inside.all(), f"positions must lie in the table, 0 to {angles.cos.shape[0] - 1}")
+        torch.ops.aten._assert_async.msg(
+            inside.all(), f"positions must lie in the table, 0 to {angles.cos.shape[0] - 1}"
+        )
 
 
 _SCHEMA = "Tensor cos, Tensor sin, Tensor? positions, str pairing, str part, bool inverse"
@@ -114,19 +120,19 @@ def _rotate_(x: Tensor, *options: Any) -> None:
     _run_(x, None, *options)
 
 
-def _fake(x: Tensor, *options: Any) -> Tensor:
+def _fake(x: Tensor, *_options: Any) -> Tensor:
     return torch.empty_like(x, memory_format=torch.contiguous_format)
 
 
-def _fake_pair(q: Tensor, k: Tensor, *options: Any) -> tuple[Tensor, Tensor]:
+def _fake_pair(q: Tensor, k: Tensor, *_options: Any) -> tuple[Tensor, Tensor]:
     return _fake(q), _fake(k)
 
 
-def _fake_nothing(*arguments: Any) -> None:
-    return None
+def _fake_nothing(*_arguments: Any) -> None:
+    return
 
 
-def _keep(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:  # noqa: ARG001 - torch's names
     *_, cos, sin, positions, pairing, part, inverse = inputs
     ctx.save_for_backward(cos, sin, positions)
     ctx.turn = (pairing, part, inverse)
