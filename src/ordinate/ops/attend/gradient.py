@@ -80,7 +80,8 @@ class Attention(torch.autograd.Function):
         # Where no query reads a key its gradient is 0, and nothing is written there.
         new = torch.zeros_like if {"cu_seqlens_q", "key_lengths"} & arrays.keys() else torch.empty_like
         grads = {
-            name: new(tensor, memory_format=torch.contiguous_format) for name, tensor in zip("qkv", (q, k, v), strict=True)
+            name: new(tensor, memory_format=torch.contiguous_format)
+            for name, tensor in zip("qkv", (q, k, v), strict=True)
         }
         wanted = {name: needed for name, needed in zip(ctx.names, ctx.needs_input_grad[2:], strict=True)}
         for name in ("slopes", "by_distance", "sink_logits"):
