@@ -79,7 +79,8 @@ def attend(
             position says that no key is there (an empty slot of a ring)
         cu_seqlens_q, cu_seqlens_k: [sequences + 1], int32 or int64, where packed sequences begin and end, [token]
         key_lengths: [batch], int32 or int64: keys from there on are not there (padding, the rest of a cache), [token]
-        mask: bool, broadcasts to [batch, heads, query, key], True where a query sees a key
+        mask: bool, broadcasts to [batch, heads, query, key], True where a query sees a key. What is hidden must hold
+            finite numbers; memory where no key is, by length or position, may hold anything
         bias: floats, broadcasts to [batch, heads, query, key], added to the logits, [logit]
         slopes: [heads] or [batch, heads], float32: ALiBi, [logit/token]
         by_distance: [heads, 2 * reach + 1], float32: a bias at each distance from -reach to reach, key minus query
