@@ -57,7 +57,8 @@ def attend(
     out    = sum over visible keys of exp(logits) * v / (sum over visible keys of exp(logits) + exp(sink_logits))
 
     NumPy arrays are computed in float64, torch tensors in float32 (float64 where they are float64), in O(tokens)
-    memory; either is rounded once to the dtype of q. Gradients flow to every array of floats.
+    memory; either is rounded once to the dtype of q. Gradients flow to every array of floats, once: none of the second
+    order. While torch compiles or exports a graph, "eager" makes all logits at once, and a scheme is refused.
 
     A query stands where `query_positions` says, a key where `key_positions` does. Without them key j stands at j, and
     the last query where the last key does: query i of n at length - n + i, of each sequence's own length. These
