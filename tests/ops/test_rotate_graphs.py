@@ -91,10 +91,18 @@ def test_float64_in_a_graph_is_no_business_of_the_kernels():
 @needs_kernels
 @pytest.mark.parametrize("pairing", PAIRINGS)
 @pytest.mark.parametrize(
-    "name, in_place", [("rotate", False), ("rotate_pair", False), ("rotate_", True), ("rotate_pair_", True)]
+    "name, plain",
+    [
+        ("rotate", False),
+        ("rotate_pair", False),
+        ("rotate_forward", True),
+        ("rotate_pair_forward", True),
+        ("rotate_", True),
+        ("rotate_pair_", True),
+    ],
 )
-def test_the_operators_pass_opcheck(pairing, name, in_place):
-    q, k, cos, sin, positions = given(5, gradient=not in_place)
+def test_the_operators_pass_opcheck(pairing, name, plain):
+    q, k, cos, sin, positions = given(5, gradient=not plain)
     rotate(q, k, cos, sin)
     import ordinate.ops.rotate.operators  # noqa: F401 - it defines them
 

@@ -26,11 +26,15 @@ def rotate_traced(q: Any, k: Any, angles: Angles, turn: Turn, backend: str) -> t
         q, k = (None if x is None else eager.rotate_one(x, angles, turn) for x in (q, k))
         return q, k
     options = (angles.cos, angles.sin, angles.positions, turn.pairing, turn.part, turn.inverse)
+    records = torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in (q, k))
+    # An operator with a gradient passes through more of Python on each call.
+    one = torch.ops.ordinate.rotate if records else torch.ops.ordinate.rotate_forward
+    two = torch.ops.ordinate.rotate_pair if records else torch.ops.ordinate.rotate_pair_forward
     if q is None:
-        return None, torch.ops.ordinate.rotate(k, *options)
+        return None, one(k, *options)
     if k is None:
-        return torch.ops.ordinate.rotate(q, *options), None
-    return torch.ops.ordinate.rotate_pair(q, k, *options)
+        return one(q, *options), None
+    return two(q, k, *options)
 
 
 def rotate_traced_(q: Any, k: Any, angles: Angles, turn: Turn, backend: str) -> None:
@@ -85,6 +89,8 @@ _SCHEMA = "Tensor cos, Tensor sin, Tensor? positions, str pairing, str part, boo
 _LIBRARY = torch.library.Library("ordinate", "FRAGMENT")
 _LIBRARY.define(f"rotate(Tensor x, {_SCHEMA}) -> Tensor")
 _LIBRARY.define(f"rotate_pair(Tensor q, Tensor k, {_SCHEMA}) -> (Tensor, Tensor)")
+_LIBRARY.define(f"rotate_forward(Tensor x, {_SCHEMA}) -> Tensor")
+_LIBRARY.define(f"rotate_pair_forward(Tensor q, Tensor k, {_SCHEMA}) -> (Tensor, Tensor)")
 _LIBRARY.define(f"rotate_(Tensor(a!) x, {_SCHEMA}) -> ()")
 _LIBRARY.define(f"rotate_pair_(Tensor(a!) q, Tensor(b!) k, {_SCHEMA}) -> ()")
 
@@ -157,10 +163,14 @@ def _back_pair(ctx: Any, q: Tensor | None, k: Tensor | None) -> Any:
 
 _LIBRARY.impl("rotate", _rotate, "CPU")
 _LIBRARY.impl("rotate_pair", _run, "CPU")
+_LIBRARY.impl("rotate_forward", _rotate, "CPU")
+_LIBRARY.impl("rotate_pair_forward", _run, "CPU")
 _LIBRARY.impl("rotate_", _rotate_, "CPU")
 _LIBRARY.impl("rotate_pair_", _run_, "CPU")
 torch.library.register_fake("ordinate::rotate", _fake, lib=_LIBRARY)
 torch.library.register_fake("ordinate::rotate_pair", _fake_pair, lib=_LIBRARY)
+torch.library.register_fake("ordinate::rotate_forward", _fake, lib=_LIBRARY)
+torch.library.register_fake("ordinate::rotate_pair_forward", _fake_pair, lib=_LIBRARY)
 torch.library.register_fake("ordinate::rotate_", _fake_nothing, lib=_LIBRARY)
 torch.library.register_fake("ordinate::rotate_pair_", _fake_nothing, lib=_LIBRARY)
 torch.library.register_autograd("ordinate::rotate", _back, setup_context=_keep, lib=_LIBRARY)
