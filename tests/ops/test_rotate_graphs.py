@@ -95,8 +95,8 @@ def test_float64_in_a_graph_is_no_business_of_the_kernels():
     [
         ("rotate", False),
         ("rotate_pair", False),
-        ("rotate_forward", True),
-        ("rotate_pair_forward", True),
+        ("rotate_into", True),
+        ("rotate_pair_into", True),
         ("rotate_", True),
         ("rotate_pair_", True),
     ],
@@ -107,6 +107,8 @@ def test_the_operators_pass_opcheck(pairing, name, plain):
     import ordinate.ops.rotate.operators  # noqa: F401 - it defines them
 
     arguments = (q, k) if "pair" in name else (q,)
+    if "into" in name:
+        arguments += tuple(torch.zeros_like(x) for x in arguments)
     operator = getattr(torch.ops.ordinate, name).default
     torch.library.opcheck(operator, (*arguments, cos, sin, positions, pairing, "first", False))
     torch.library.opcheck(operator, (*arguments, cos, sin, None, pairing, "last", True))
