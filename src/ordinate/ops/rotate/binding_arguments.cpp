@@ -197,6 +197,7 @@ void run(RotateCall &call) {
         if (h.heads_apart) call.block = std::min<int64_t>(16, call.tokens);
     }
     if (bytes == 0) return;
+    call.ahead = bytes < fetched_ahead_from ? 0 : fetched_ahead;
     call.stream = streams && bytes >= stream_from;
     call.threads = is_large(call) ? available_threads() : 1;
     call.shared = call.batch > 1 && call.angles.position_batch == 0 && call.tokens >= 16 * call.threads;

@@ -38,10 +38,12 @@ INLINE Value apart(Value product) {
     return product;
 }
 
-// Ask for memory a page or two ahead: the processor's own prefetching stops at the end of a page. Where arithmetic
-// takes as long as memory the nearest cache is worth asking for.
-INLINE void fetch_ahead(const void *p) { __builtin_prefetch(static_cast<const char *>(p) + 8192, 0, 2); }
-INLINE void fetch_ahead(const bf16 *p) { __builtin_prefetch(reinterpret_cast<const char *>(p) + 4096, 0, 3); }
+// Ask for memory `ahead` bytes on: the processor's own prefetching stops at the end of a page. Where arithmetic takes
+// as long as memory the nearest cache is worth asking for.
+INLINE void fetch_ahead(const void *p, int64_t ahead) { __builtin_prefetch(static_cast<const char *>(p) + ahead, 0, 2); }
+INLINE void fetch_ahead(const bf16 *p, int64_t ahead) {
+    __builtin_prefetch(reinterpret_cast<const char *>(p) + ahead / 2, 0, 3);
+}
 
 template <int N>
 INLINE Floats<N> get(const float *p) {
