@@ -4,6 +4,10 @@
 #include <cstdlib>
 #include <memory>
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 #include "isa.hpp"
 #include "parallel.hpp"
 
@@ -15,6 +19,8 @@ namespace {
 
 constexpr int64_t one_thread_below = 512 << 10;  // bytes: waking another thread takes longer than such a call
 constexpr int64_t stream_from = 4 << 20;         // bytes: what is smaller may still be in a cache when it is read next
+
+constexpr int64_t system_memory_from = 4 << 20;  // bytes: allocators may have the system make what is larger
 
 bool kernels_take(Dtype dtype) { return dtype == Dtype::f32 || dtype == Dtype::bf16 || dtype == Dtype::f16; }
 
@@ -89,6 +95,23 @@ bool lines_up(const Heads &h, const RotateCall &call) {
     auto even = [&](int64_t elements) { return elements * size % 64 == 0; };
     return reinterpret_cast<uintptr_t>(h.to) % 64 == 0 && h.to_channel == 1 && even(h.to_batch) && even(h.to_token) &&
            even(h.to_head) && even(h.start) && even(call.pairs);
+}
+
+// New memory of this size comes from the system page by page, and each page's first use takes longer than its rotation.
+// Where the system lets a program ask for large pages there are fewer of them; NumPy asks for its own arrays too.
+void ask_for_large_pages(const Heads &h, const RotateCall &call) {
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+    const int64_t elements = call.batch * call.tokens * h.heads * h.dim, large = 2 << 20;
+    const bool whole = h.to_channel == 1 && h.to_head == h.dim && h.to_token == h.heads * h.dim &&
+                       (call.batch == 1 || h.to_batch == call.tokens * h.to_token);
+    const int64_t bytes = elements * bytes_of(h.dtype);
+    if (h.from == h.to || !whole || bytes < system_memory_from) return;
+    const uintptr_t begin = (reinterpret_cast<uintptr_t>(h.to) + large - 1) / large * large;
+    const uintptr_t end = (reinterpret_cast<uintptr_t>(h.to) + uintptr_t(bytes)) / large * large;
+    if (begin < end) madvise(reinterpret_cast<void *>(begin), end - begin, MADV_HUGEPAGE);
+#else
+    (void)h, (void)call;
+#endif
 }
 
 }  // namespace
@@ -192,6 +215,7 @@ void run(RotateCall &call) {
     bool streams = true;
     for (int i = 0; i < call.count; ++i) {
         Heads &h = call.x[i];
+        ask_for_large_pages(h, call);
         streams = streams && h.from != h.to && lines_up(h, call);
         h.heads_apart = h.heads > 1 && call.tokens > 1 && std::abs(h.from_head) > std::abs(h.from_token);
         if (h.heads_apart) call.block = std::min<int64_t>(16, call.tokens);
