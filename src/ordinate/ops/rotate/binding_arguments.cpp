@@ -31,7 +31,8 @@ const char *describe_heads(const Tensor &from, const Tensor &to, const RotateArg
     for (int i = 0; i < from.ndim; ++i)
         if (to.ndim != from.ndim || to.shape[i] != from.shape[i]) return "the output must have the shape of the input";
     const int64_t batch = token ? from.shape[0] : 1, tokens = from.shape[token], width = 2 * call.pairs;
-    if (call.count && (batch != call.batch || tokens != call.tokens)) return "q and k must have the same batch and tokens";
+    if (call.count && (batch != call.batch || tokens != call.tokens))
+        return "q and k must have the same batch and tokens";
     if (from.shape[channel] < width) return "too few channels";
     if (given.proportional && from.shape[channel] != width) return "a proportional table turns every channel";
     call.batch = batch;
@@ -78,7 +79,8 @@ const char *describe_positions(const RotateArguments &given, RotateCall &call, i
     if (p.dtype != Dtype::i64 && p.dtype != Dtype::i32) return "positions must be int32 or int64";
     const Tensor &x = given.from[0] ? given.from[0] : given.from[1];
     const bool batched = p.ndim == 2;
-    if (p.ndim < 1 || p.ndim > 2 || p.shape[batched] != call.tokens) return "positions must be [tokens] or [batch, tokens]";
+    if (p.ndim < 1 || p.ndim > 2 || p.shape[batched] != call.tokens)
+        return "positions must be [tokens] or [batch, tokens]";
     if (batched && (x.ndim != 4 || p.shape[0] != call.batch)) return "positions must be [tokens] or [batch, tokens]";
     a.positions = p.data;
     a.wide = p.dtype == Dtype::i64;
@@ -120,7 +122,8 @@ const char *describe(const RotateArguments &given, RotateCall &call) {
     int64_t rows = INT64_MAX;
     Angles &a = call.angles;
     if (given.frequencies) {
-        if (given.frequencies.dtype != Dtype::f64 || given.frequencies.ndim != 1) return "frequencies must be float64, [pairs]";
+        if (given.frequencies.dtype != Dtype::f64 || given.frequencies.ndim != 1)
+            return "frequencies must be float64, [pairs]";
         call.pairs = given.frequencies.shape[0];
         a.frequencies = static_cast<const double *>(given.frequencies.data);
         a.frequency_stride = given.frequencies.stride[0];
@@ -128,7 +131,8 @@ const char *describe(const RotateArguments &given, RotateCall &call) {
     } else {
         const Tensor &c = given.cos, &s = given.sin;
         if (c.dtype != Dtype::f32 || s.dtype != Dtype::f32) return "cos and sin must be float32";
-        if (c.ndim != 2 || s.ndim != 2 || c.shape[0] != s.shape[0] || c.shape[1] != s.shape[1]) return "cos and sin must be [table, pairs]";
+        if (c.ndim != 2 || s.ndim != 2 || c.shape[0] != s.shape[0] || c.shape[1] != s.shape[1])
+            return "cos and sin must be [table, pairs]";
         rows = c.shape[0];
         call.pairs = c.shape[1];
         a.cos = static_cast<const float *>(c.data);
@@ -197,7 +201,8 @@ bool surely_apart(const Tensor &q, const Tensor &k) {
     const int token = q.ndim - 3;
     const int64_t step = q.stride[token] * bytes_of(q.dtype);
     if (q.stride[token] != k.stride[token]) return false;
-    if (token && q.shape[0] > 1 && (q.stride[0] != k.stride[0] || q.stride[0] < q.stride[token] * q.shape[token])) return false;
+    if (token && q.shape[0] > 1 && (q.stride[0] != k.stride[0] || q.stride[0] < q.stride[token] * q.shape[token]))
+        return false;
     return low[first] + within[first] <= low[1 - first] && low[1 - first] + within[1 - first] <= low[first] + step;
 }
 
