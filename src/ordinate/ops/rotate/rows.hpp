@@ -23,7 +23,8 @@ INLINE void turn_scalar(float a, float b, float c, float s, T *first, T *second)
 }
 
 template <int N, bool stream, class T>
-INLINE int64_t half_by(const T *x, T *out, const float *cos, const float *sin, int64_t pairs, int64_t i, int64_t ahead) {
+INLINE int64_t half_by(const T *x, T *out, const float *cos, const float *sin, int64_t pairs, int64_t i,
+               int64_t ahead) {
     for (; i + N <= pairs; i += N) {
         fetch_ahead(x + i, ahead);
         fetch_ahead(x + pairs + i, ahead);
@@ -35,7 +36,8 @@ INLINE int64_t half_by(const T *x, T *out, const float *cos, const float *sin, i
 }
 
 template <int N, bool stream>
-INLINE int64_t half_by(const bf16 *x, bf16 *out, const float *cos, const float *sin, int64_t pairs, int64_t i, int64_t ahead) {
+INLINE int64_t half_by(const bf16 *x, bf16 *out, const float *cos, const float *sin, int64_t pairs, int64_t i,
+               int64_t ahead) {
     const int64_t evens = (pairs + 1) / 2;
     for (; i + 2 * N <= pairs; i += 2 * N) {
         fetch_ahead(x + i, ahead);
@@ -70,17 +72,20 @@ INLINE void turn_half(const T *x, T *out, const float *cos, const float *sin, in
 }
 
 template <int N, bool stream, class T>
-INLINE int64_t interleaved_by(const T *x, T *out, const float *cos, const float *sin, int64_t pairs, int64_t i, int64_t ahead) {
+INLINE int64_t interleaved_by(const T *x, T *out, const float *cos, const float *sin, int64_t pairs, int64_t i,
+               int64_t ahead) {
     for (; 2 * i + N <= 2 * pairs; i += N / 2) {
         fetch_ahead(x + 2 * i, ahead);
         Floats<N> v = get<N>(x + 2 * i);
-        put<stream, N>(out + 2 * i, apart(v * get<N>(cos + 2 * i)) + apart(swap_neighbours(v, v) * get<N>(sin + 2 * i)));
+        const Floats<N> other = swap_neighbours(v, v);
+        put<stream, N>(out + 2 * i, apart(v * get<N>(cos + 2 * i)) + apart(other * get<N>(sin + 2 * i)));
     }
     return i;
 }
 
 template <int N, bool stream>
-INLINE int64_t interleaved_by(const bf16 *x, bf16 *out, const float *cos, const float *sin, int64_t pairs, int64_t i, int64_t ahead) {
+INLINE int64_t interleaved_by(const bf16 *x, bf16 *out, const float *cos, const float *sin, int64_t pairs, int64_t i,
+               int64_t ahead) {
     for (; i + N <= pairs; i += N) {
         fetch_ahead(x + 2 * i, ahead);
         Bits<N> both = take<Bits<N>>(x + 2 * i);
