@@ -9,8 +9,11 @@ import numpy as np
 from ordinate import models
 from ordinate.files.dequantise import read_tensor
 from ordinate.files.gguf import read_gguf
+from ordinate.ops.rotate.arguments import Pairing
 from ordinate.schemes.rope import Rope
 from ordinate.spec import LayerGroup
+
+PAIRINGS: tuple[Pairing, ...] = ("half", "interleaved")
 
 
 @dataclass(frozen=True)
@@ -83,12 +86,12 @@ def table() -> Case:
     )
 
 
-def rotate_prefill(shape: str, dtype: str, pairing: str) -> Case:
+def rotate_prefill(shape: str, dtype: str, pairing: Pairing, rival: str) -> Case:
     """q and k of a prompt, rotated in place."""
     import torch
     from rotate_cases import prefill
 
-    return Case(*prefill(shape, getattr(torch, dtype), pairing))
+    return Case(*prefill(shape, getattr(torch, dtype), pairing, rival))
 
 
 def rotate_decode() -> Case:
@@ -99,8 +102,10 @@ def rotate_decode() -> Case:
 
 
 CASES: dict[str, Callable[[], Case]] = {"dequantise": dequantise, "table": table, "rotate_d1": rotate_decode}
-for _dtype in ("float32", "bfloat16", "float16"):
-    for _pairing in ("half", "interleaved"):
-        CASES[f"rotate_p128_{_dtype}_{_pairing}"] = partial(rotate_prefill, "p128", _dtype, _pairing)
-for _pairing in ("half", "interleaved"):
-    CASES[f"rotate_p64_bfloat16_{_pairing}"] = partial(rotate_prefill, "p64", "bfloat16", _pairing)
+for _shape, _dtypes in (("p128", ("float32", "bfloat16", "float16")), ("p64", ("bfloat16",))):
+    for _dtype in _dtypes:
+        for _pairing in PAIRINGS:
+            CASES[f"rotate_{_shape}_{_dtype}_{_pairing}"] = partial(rotate_prefill, _shape, _dtype, _pairing, "limit")
+        CASES[f"rotate_{_shape}_{_dtype}_transformers"] = partial(
+            rotate_prefill, _shape, _dtype, "half", "transformers"
+        )

@@ -11,6 +11,7 @@ from torch import Tensor
 from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 
 from ordinate.ops import backends, rotate, rotate_
+from ordinate.ops.rotate.arguments import Pairing
 from ordinate.schemes.rope import Rope
 from ordinate.spec import LayerGroup
 
@@ -18,6 +19,8 @@ SHAPES = {"p128": (1, 4096, 32, 8, 128), "p64": (4, 2048, 9, 3, 64), "d1": (1, 1
 TESTS = ("tests/ops/test_rotate.py", "tests/ops/test_rotate_cpu.py")
 
 Contenders = dict[str, Callable[[], object]]
+Row = tuple[str, tuple[str, ...], Contenders, float, str]
+"""What a `Case` is made of."""
 
 
 def inputs(shape: str, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
@@ -32,31 +35,30 @@ def inputs(shape: str, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor, Tens
 
 def transformers_rotates(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, positions: Tensor) -> Callable[[], object]:
     """Hugging Face's function on its own layout, with tables of the dtype as its modules return them."""
-    wide = [torch.cat((t[positions],) * 2, -1).to(q.dtype)[None] for t in (cos, sin)]
+    wide_cos, wide_sin = (torch.cat((t[positions],) * 2, -1).to(q.dtype)[None] for t in (cos, sin))
     q, k = q.transpose(1, 2), k.transpose(1, 2)
-    return lambda: apply_rotary_pos_emb(q, k, *wide)
+    return lambda: apply_rotary_pos_emb(q, k, wide_cos, wide_sin)
 
 
-def prefill(shape: str, dtype: torch.dtype, pairing: str) -> tuple[str, tuple[str, ...], Contenders, float, str]:
-    """q and k of a prompt, rotated in place."""
+def prefill(shape: str, dtype: torch.dtype, pairing: Pairing, rival: str) -> Row:
+    """q and k of a prompt, rotated in place, against memory's limit or transformers (each leaves other caches)."""
     module = backends.compiled
     if module is None:
         raise RuntimeError("the compiled kernels are not part of this installation: there is nothing to time")
     q, k, cos, sin, positions = inputs(shape, dtype)
     exact, _ = rotate(q.double(), None, cos, sin, positions, pairing)
     difference = float((rotate(q, None, cos, sin, positions, pairing)[0].double() - exact).abs().max())
-    contenders: Contenders = {
-        "ordinate": lambda: rotate_(q, k, cos, sin, positions, pairing),
-        "limit": lambda: module.touch(q, k),
-        "limit, fetched ahead": lambda: module.touch(q, k, ahead=True),
-    }
-    if pairing == "half":
+    contenders: Contenders = {"ordinate": lambda: rotate_(q, k, cos, sin, positions, pairing)}
+    if rival == "transformers":
         contenders["transformers"] = transformers_rotates(q.clone(), k.clone(), cos, sin, positions)
+    else:
+        contenders["limit"] = lambda: module.touch(q, k)
+        contenders["limit, fetched ahead"] = lambda: module.touch(q, k, ahead=True)
     name = f"rotate in place {shape} {str(dtype).removeprefix('torch.')} {pairing}"
     return name, TESTS, contenders, difference, "largest difference of a channel from float64 arithmetic"
 
 
-def decode(calls: int = 200) -> tuple[str, tuple[str, ...], Contenders, float, str]:
+def decode(calls: int = 200) -> Row:
     """Calls for one token in bfloat16, from Python, without gradients."""
     q, k, cos, sin, positions = inputs("d1", torch.bfloat16)
     theirs = transformers_rotates(q.clone(), k.clone(), cos, sin, positions)

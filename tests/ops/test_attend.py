@@ -70,6 +70,22 @@ def test_every_backend_is_within_its_tolerance(backend, dtype, call):
     assert torch.equal(attend(**given_call, backend=backend), out)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", BACKENDS)
+@settings(max_examples=10_000, deadline=None)
+@given(call=calls("float32"), rows=st.integers(1, 6))
+def test_ten_thousand_calls_are_the_reference(backend, call, rows):
+    right, logarithms = attend(**call, return_lse=True, backend="reference")
+    try:
+        with small_blocks(rows):
+            out, lse = attend(**to_torch(call), return_lse=True, backend=backend)
+    except Unavailable:
+        assert backend not in ("reference", "eager")
+        return
+    assert close(out, right, torch.float32, call["v"])
+    assert np.allclose(lse, logarithms, rtol=4e-6, atol=4e-6)
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("dim, v_dim", [(8, 8), (64, 64), (72, 72), (80, 80), (96, 96), (192, 128), (256, 256)])
 def test_heads_of_every_usual_width(backend, dim, v_dim):

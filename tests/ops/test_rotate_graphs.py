@@ -91,14 +91,24 @@ def test_float64_in_a_graph_is_no_business_of_the_kernels():
 @needs_kernels
 @pytest.mark.parametrize("pairing", PAIRINGS)
 @pytest.mark.parametrize(
-    "name, in_place", [("rotate", False), ("rotate_pair", False), ("rotate_", True), ("rotate_pair_", True)]
+    "name, plain",
+    [
+        ("rotate", False),
+        ("rotate_pair", False),
+        ("rotate_into", True),
+        ("rotate_pair_into", True),
+        ("rotate_", True),
+        ("rotate_pair_", True),
+    ],
 )
-def test_the_operators_pass_opcheck(pairing, name, in_place):
-    q, k, cos, sin, positions = given(5, gradient=not in_place)
+def test_the_operators_pass_opcheck(pairing, name, plain):
+    q, k, cos, sin, positions = given(5, gradient=not plain)
     rotate(q, k, cos, sin)
     import ordinate.ops.rotate.operators  # noqa: F401 - it defines them
 
     arguments = (q, k) if "pair" in name else (q,)
+    if "into" in name:
+        arguments += tuple(torch.zeros_like(x) for x in arguments)
     operator = getattr(torch.ops.ordinate, name).default
     torch.library.opcheck(operator, (*arguments, cos, sin, positions, pairing, "first", False))
     torch.library.opcheck(operator, (*arguments, cos, sin, None, pairing, "last", True))

@@ -58,7 +58,8 @@ def attend(
     out    = sum over visible keys of exp(logits) * v / (sum over visible keys of exp(logits) + exp(sink_logits))
 
     NumPy arrays are computed in float64, torch tensors in float32 (float64 where they are float64), in O(tokens)
-    memory; either is rounded once to the dtype of q. Gradients flow to every array of floats.
+    memory; either is rounded once to the dtype of q. Gradients flow to every array of floats, once: none of the second
+    order. While torch compiles or exports a graph, "eager" makes all logits at once, and a scheme is refused.
 
     A query stands where `query_positions` says, a key where `key_positions` does. Without them key j stands at j, and
     the last query where the last key does: query i of n at length - n + i, of each sequence's own length. These
@@ -80,7 +81,8 @@ def attend(
             position says that no key is there (an empty slot of a ring)
         cu_seqlens_q, cu_seqlens_k: [sequences + 1], int32 or int64, where packed sequences begin and end, [token]
         key_lengths: [batch], int32 or int64: keys from there on are not there (padding, the rest of a cache), [token]
-        mask: bool, broadcasts to [batch, heads, query, key], True where a query sees a key
+        mask: bool, broadcasts to [batch, heads, query, key], True where a query sees a key. What is hidden must hold
+            finite numbers; memory where no key is, by length or position, may hold anything
         bias: floats, broadcasts to [batch, heads, query, key], added to the logits, [logit]
         slopes: [heads] or [batch, heads], float32: ALiBi, [logit/token]
         by_distance: [heads, 2 * reach + 1], float32: a bias at each distance from -reach to reach, key minus query

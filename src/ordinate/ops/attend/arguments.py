@@ -167,7 +167,7 @@ def checked(
     learned = _check_scheme(scheme, learned)
     library = library_of(arrays | {f"learned {name!r}": value for name, value in learned.items()})
     _check_company(arrays, window, keep_first, reach)
-    turn = Turn(pairing, part, False)
+    turn = HALF if pairing == "half" and part == "first" else Turn(pairing, part, False)
     shaped = check_shapes(arrays, turn, reach)
     if scheme is not None and scheme.heads != shaped["q"].shape[2]:
         raise InputError(f"scheme must have the {shaped['q'].shape[2]} heads of q, got {scheme.heads}")
@@ -178,30 +178,34 @@ def checked(
         softcap=None if softcap is None else _positive("softcap", softcap),
         left=left,
         right=right,
-        keep_first=non_negative_integer("keep_first", keep_first),
+        keep_first=non_negative_integer("keep_first", keep_first) if window is not None else 0,
         reach=reach or 0,
         turn=turn,
         scheme=scheme,
         learned=learned,
         return_lse=boolean("return_lse", return_lse),
         library=library,
-        **{name: shaped.get(name) for name in _ARRAYS},
+        **(_ABSENT | shaped),
     )
     check_values(call)
     return call
 
 
-_ARRAYS = tuple(name for name, kind in Call.__annotations__.items() if kind is Any)
+HALF = Turn("half", "first", False)
+"""How q and k turn where nothing else is asked for."""
+
+_ABSENT = {name: None for name, kind in Call.__annotations__.items() if kind is Any}
 
 
 def library_of(arrays: Mapping[str, Any], function: str = "attend") -> Arrays:
     """Whose arrays these are: all NumPy's, or all torch's and on one device."""
-    if all(isinstance(array, np.ndarray) for array in arrays.values()):
+    first = next(iter(arrays.values()))
+    if isinstance(first, np.ndarray) and all(isinstance(array, np.ndarray) for array in arrays.values()):
         return "numpy"
     # Whoever has a tensor has imported torch.
     torch = sys.modules.get("torch")
     if torch is not None and all(isinstance(array, torch.Tensor) for array in arrays.values()):
-        device = next(iter(arrays.values())).device
+        device = first.device
         if any(array.device != device for array in arrays.values()):
             places = ", ".join(f"{name} on {array.device}" for name, array in arrays.items())
             raise InputError(f"all must be on one device, got {places}")
@@ -226,7 +230,7 @@ def _check_company(arrays: Mapping[str, Any], window: Any, keep_first: int, reac
         for name in ("key_lengths", "block_table", "mask", "bias"):
             if name in arrays:
                 raise InputError(f"a packed call takes no {name}, got one beside cu_seqlens_q")
-    if keep_first and window is None:
+    if window is None and keep_first != 0:
         raise InputError(f"keep_first needs a window to keep keys beyond, got keep_first {got(keep_first)}, no window")
     if ("by_distance" in arrays) != (reach is not None):
         raise InputError(

@@ -103,7 +103,7 @@ class _ByBlocks(torch.autograd.Function):
 def _zeros(name: str, like: Tensor, arithmetic: torch.dtype) -> Tensor:
     """Where the gradients of blocks are summed: in full precision, but for a bias that no two blocks share."""
     apart = name == "bias" and like.shape[2] > 1
-    return torch.zeros_like(like, dtype=like.dtype if apart else arithmetic, memory_format=torch.contiguous_format)
+    return torch.zeros_like(like, dtype=like.dtype if apart else arithmetic)
 
 
 def _block(rules: Rules, given: Mapping[str, Tensor], rows: slice, keys: slice) -> tuple[Tensor, Tensor | None]:

@@ -112,8 +112,10 @@ def _tensors(call: Call, places: Places) -> dict[str, Tensor]:
     q = call.softmax_scale * q
     if call.query_scale is not None:
         q = q * call.query_scale.to(arithmetic)[..., None, None]
-    # Blocks read k and v again and again: a product would copy them each time if heads were not outermost.
-    given |= {"q": q.transpose(1, 2), "k": k.transpose(1, 2).contiguous(), "v": v.transpose(1, 2).contiguous()}
+    given |= {name: x.transpose(1, 2) for name, x in (("q", q), ("k", k), ("v", v))}
+    if len(q) > 1:
+        # Blocks read k and v again and again: a product would copy them each time if heads were not outermost.
+        given |= {"k": given["k"].contiguous(), "v": given["v"].contiguous()}
     for name in ("bias", "by_distance", "sink_logits"):
         if getattr(call, name) is not None:
             given[name] = getattr(call, name)

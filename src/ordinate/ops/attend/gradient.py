@@ -70,7 +70,7 @@ class Attention(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *upstream: Any) -> Any:
+    def backward(ctx: Any, *upstream: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Gradients of q, k, v, slopes, by_distance and sink_logits, from those of the output and of lse."""
         assert compiled is not None  # noqa: S101 - forward has run
         grad_out, grad_lse = upstream
@@ -83,7 +83,7 @@ class Attention(torch.autograd.Function):
             name: new(tensor, memory_format=torch.contiguous_format)
             for name, tensor in zip("qkv", (q, k, v), strict=True)
         }
-        wanted = {name: needed for name, needed in zip(ctx.names, ctx.needs_input_grad[2:], strict=True)}
+        wanted = dict(zip(ctx.names, ctx.needs_input_grad[2:], strict=True))
         for name in ("slopes", "by_distance", "sink_logits"):
             if wanted.get(name):
                 grads[name] = torch.zeros_like(arrays[name], memory_format=torch.contiguous_format)

@@ -24,9 +24,11 @@ def check_shapes(arrays: Mapping[str, Any], turn: Turn, reach: int | None) -> di
     if packed:
         for name in ("q", "k", "v"):
             shaped[name] = arrays[name][None]
+    if len(arrays) == 3:
+        return shaped
     q, k = shaped["q"], shaped["k"]
-    _, queries, heads, _ = q.shape
-    keys, rows = k.shape[1], q.shape[0]
+    rows, queries, heads, _ = q.shape
+    keys = k.shape[1]
     if "block_table" in arrays:
         _check_integers("block_table", arrays["block_table"], ((rows, None),), "[batch, blocks]")
         keys = k.shape[1] * arrays["block_table"].shape[1]
@@ -66,29 +68,30 @@ def check_shapes(arrays: Mapping[str, Any], turn: Turn, reach: int | None) -> di
 def _check_heads(arrays: Mapping[str, Any], packed: bool) -> None:
     """q, k and v: axes, sizes that must agree, one dtype."""
     paged = "block_table" in arrays
-    axes = "[tokens, heads, dim]" if packed else "[batch, tokens, heads, dim]"
-    q, k, v = (arrays[name] for name in ("q", "k", "v"))
-    for name, x in (("q", q), ("k", k), ("v", v)):
-        wanted = "[pages, page_size, kv_heads, dim]" if paged and name != "q" else axes
-        if len(x.shape) != 3 + (not packed):
-            hint = " (packed sequences need cu_seqlens_q and cu_seqlens_k)" if len(x.shape) == 3 else ""
-            raise InputError(f"{name} must have shape {wanted}{hint}, got {list(x.shape)}")
-        if x.shape[-1] < 1 or x.shape[-2] < 1:
-            raise InputError(f"{name} must have at least one head of at least one channel, got {list(x.shape)}")
+    q, k, v = arrays["q"], arrays["k"], arrays["v"]
+    of_q, of_k, of_v = tuple(q.shape), tuple(k.shape), tuple(v.shape)
+    for name, shape in (("q", of_q), ("k", of_k), ("v", of_v)):
+        if len(shape) != (3 if packed else 4):
+            wanted = "[tokens, heads, dim]" if packed else "[batch, tokens, heads, dim]"
+            wanted = "[pages, page_size, kv_heads, dim]" if paged and name != "q" else wanted
+            hint = " (packed sequences need cu_seqlens_q and cu_seqlens_k)" if len(shape) == 3 else ""
+            raise InputError(f"{name} must have shape {wanted}{hint}, got {list(shape)}")
+        if shape[-1] < 1 or shape[-2] < 1:
+            raise InputError(f"{name} must have at least one head of at least one channel, got {list(shape)}")
     if q.dtype != k.dtype or q.dtype != v.dtype:
         raise InputError(f"q, k and v must have one dtype, got {', '.join(dtype_name(x) for x in (q, k, v))}")
     if dtype_name(q) not in FLOATS:
         raise InputError(f"q, k and v must be one of {', '.join(FLOATS)}, got {dtype_name(q)}")
-    if q.shape[-1] != k.shape[-1]:
-        raise InputError(f"q and k must have the same dim, got {q.shape[-1]} and {k.shape[-1]}")
-    if tuple(k.shape[:-1]) != tuple(v.shape[:-1]):
-        raise InputError(f"k and v must agree but for dim, got {list(k.shape)} and {list(v.shape)}")
-    if q.shape[-2] % k.shape[-2]:
-        raise InputError(f"q's heads must be a multiple of k's, got {q.shape[-2]} and {k.shape[-2]}")
-    if not packed and not paged and q.shape[0] != k.shape[0]:
-        raise InputError(f"q and k must have the same batch, got {q.shape[0]} and {k.shape[0]}")
-    if paged and k.shape[1] < 1:
-        raise InputError(f"k must have pages of at least one token, got {list(k.shape)}")
+    if of_q[-1] != of_k[-1]:
+        raise InputError(f"q and k must have the same dim, got {of_q[-1]} and {of_k[-1]}")
+    if of_k[:-1] != of_v[:-1]:
+        raise InputError(f"k and v must agree but for dim, got {list(of_k)} and {list(of_v)}")
+    if of_q[-2] % of_k[-2]:
+        raise InputError(f"q's heads must be a multiple of k's, got {of_q[-2]} and {of_k[-2]}")
+    if not packed and not paged and of_q[0] != of_k[0]:
+        raise InputError(f"q and k must have the same batch, got {of_q[0]} and {of_k[0]}")
+    if paged and of_k[1] < 1:
+        raise InputError(f"k must have pages of at least one token, got {list(of_k)}")
 
 
 def _check_table(arrays: Mapping[str, Any], q: Any, turn: Turn) -> None:

@@ -40,7 +40,13 @@ def with_tables(call: Call) -> Call:
 def _furthest(call: Call) -> int | None:
     """How far apart a query and a key of this call can be, [token]; None where a table of that reach is too large."""
     if call.query_positions is None:
-        return max(call.queries, call.keys, 1) - 1
+        longest = call.queries, call.keys
+        if call.packed:
+            # Borders begin with 0: the first difference stands in where there is no sequence.
+            longest = (
+                int(borders.diff(prepend=borders[:1]).max()) for borders in (call.cu_seqlens_q, call.cu_seqlens_k)
+            )
+        return max(*longest, 1) - 1
     if call.query_positions.numel() == 0 or call.keys == 0:
         return 0
     first, last = _ends(call.query_positions)

@@ -4,6 +4,10 @@
 #include <cstdlib>
 #include <memory>
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 #include "isa.hpp"
 #include "parallel.hpp"
 
@@ -16,6 +20,8 @@ namespace {
 constexpr int64_t one_thread_below = 512 << 10;  // bytes: waking another thread takes longer than such a call
 constexpr int64_t stream_from = 4 << 20;         // bytes: what is smaller may still be in a cache when it is read next
 
+constexpr int64_t system_memory_from = 4 << 20;  // bytes: allocators may have the system make what is larger
+
 bool kernels_take(Dtype dtype) { return dtype == Dtype::f32 || dtype == Dtype::bf16 || dtype == Dtype::f16; }
 
 const char *describe_heads(const Tensor &from, const Tensor &to, const RotateArguments &given, RotateCall &call) {
@@ -25,7 +31,8 @@ const char *describe_heads(const Tensor &from, const Tensor &to, const RotateArg
     for (int i = 0; i < from.ndim; ++i)
         if (to.ndim != from.ndim || to.shape[i] != from.shape[i]) return "the output must have the shape of the input";
     const int64_t batch = token ? from.shape[0] : 1, tokens = from.shape[token], width = 2 * call.pairs;
-    if (call.count && (batch != call.batch || tokens != call.tokens)) return "q and k must have the same batch and tokens";
+    if (call.count && (batch != call.batch || tokens != call.tokens))
+        return "q and k must have the same batch and tokens";
     if (from.shape[channel] < width) return "too few channels";
     if (given.proportional && from.shape[channel] != width) return "a proportional table turns every channel";
     call.batch = batch;
@@ -72,7 +79,8 @@ const char *describe_positions(const RotateArguments &given, RotateCall &call, i
     if (p.dtype != Dtype::i64 && p.dtype != Dtype::i32) return "positions must be int32 or int64";
     const Tensor &x = given.from[0] ? given.from[0] : given.from[1];
     const bool batched = p.ndim == 2;
-    if (p.ndim < 1 || p.ndim > 2 || p.shape[batched] != call.tokens) return "positions must be [tokens] or [batch, tokens]";
+    if (p.ndim < 1 || p.ndim > 2 || p.shape[batched] != call.tokens)
+        return "positions must be [tokens] or [batch, tokens]";
     if (batched && (x.ndim != 4 || p.shape[0] != call.batch)) return "positions must be [tokens] or [batch, tokens]";
     a.positions = p.data;
     a.wide = p.dtype == Dtype::i64;
@@ -91,13 +99,31 @@ bool lines_up(const Heads &h, const RotateCall &call) {
            even(h.to_head) && even(h.start) && even(call.pairs);
 }
 
+// New memory of this size comes from the system page by page, and each page's first use takes longer than its rotation.
+// Where the system lets a program ask for large pages there are fewer of them; NumPy asks for its own arrays too.
+void ask_for_large_pages(const Heads &h, const RotateCall &call) {
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+    const int64_t elements = call.batch * call.tokens * h.heads * h.dim, large = 2 << 20;
+    const bool whole = h.to_channel == 1 && h.to_head == h.dim && h.to_token == h.heads * h.dim &&
+                       (call.batch == 1 || h.to_batch == call.tokens * h.to_token);
+    const int64_t bytes = elements * bytes_of(h.dtype);
+    if (h.from == h.to || !whole || bytes < system_memory_from) return;
+    const uintptr_t begin = (reinterpret_cast<uintptr_t>(h.to) + large - 1) / large * large;
+    const uintptr_t end = (reinterpret_cast<uintptr_t>(h.to) + uintptr_t(bytes)) / large * large;
+    if (begin < end) madvise(reinterpret_cast<void *>(begin), end - begin, MADV_HUGEPAGE);
+#else
+    (void)h, (void)call;
+#endif
+}
+
 }  // namespace
 
 const char *describe(const RotateArguments &given, RotateCall &call) {
     int64_t rows = INT64_MAX;
     Angles &a = call.angles;
     if (given.frequencies) {
-        if (given.frequencies.dtype != Dtype::f64 || given.frequencies.ndim != 1) return "frequencies must be float64, [pairs]";
+        if (given.frequencies.dtype != Dtype::f64 || given.frequencies.ndim != 1)
+            return "frequencies must be float64, [pairs]";
         call.pairs = given.frequencies.shape[0];
         a.frequencies = static_cast<const double *>(given.frequencies.data);
         a.frequency_stride = given.frequencies.stride[0];
@@ -105,7 +131,8 @@ const char *describe(const RotateArguments &given, RotateCall &call) {
     } else {
         const Tensor &c = given.cos, &s = given.sin;
         if (c.dtype != Dtype::f32 || s.dtype != Dtype::f32) return "cos and sin must be float32";
-        if (c.ndim != 2 || s.ndim != 2 || c.shape[0] != s.shape[0] || c.shape[1] != s.shape[1]) return "cos and sin must be [table, pairs]";
+        if (c.ndim != 2 || s.ndim != 2 || c.shape[0] != s.shape[0] || c.shape[1] != s.shape[1])
+            return "cos and sin must be [table, pairs]";
         rows = c.shape[0];
         call.pairs = c.shape[1];
         a.cos = static_cast<const float *>(c.data);
@@ -174,7 +201,8 @@ bool surely_apart(const Tensor &q, const Tensor &k) {
     const int token = q.ndim - 3;
     const int64_t step = q.stride[token] * bytes_of(q.dtype);
     if (q.stride[token] != k.stride[token]) return false;
-    if (token && q.shape[0] > 1 && (q.stride[0] != k.stride[0] || q.stride[0] < q.stride[token] * q.shape[token])) return false;
+    if (token && q.shape[0] > 1 && (q.stride[0] != k.stride[0] || q.stride[0] < q.stride[token] * q.shape[token]))
+        return false;
     return low[first] + within[first] <= low[1 - first] && low[1 - first] + within[1 - first] <= low[first] + step;
 }
 
@@ -192,11 +220,13 @@ void run(RotateCall &call) {
     bool streams = true;
     for (int i = 0; i < call.count; ++i) {
         Heads &h = call.x[i];
+        ask_for_large_pages(h, call);
         streams = streams && h.from != h.to && lines_up(h, call);
         h.heads_apart = h.heads > 1 && call.tokens > 1 && std::abs(h.from_head) > std::abs(h.from_token);
         if (h.heads_apart) call.block = std::min<int64_t>(16, call.tokens);
     }
     if (bytes == 0) return;
+    call.ahead = bytes < fetched_ahead_from ? 0 : fetched_ahead;
     call.stream = streams && bytes >= stream_from;
     call.threads = is_large(call) ? available_threads() : 1;
     call.shared = call.batch > 1 && call.angles.position_batch == 0 && call.tokens >= 16 * call.threads;

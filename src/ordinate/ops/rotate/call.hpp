@@ -39,12 +39,16 @@ struct RotateCall {
     Layout read = Layout::half, write = Layout::half;
     bool inverse = false;
     bool stream = false;  // write around the caches
+    int64_t ahead = 0;     // bytes; how far on memory is asked for
     bool shared = false;  // every row of the batch has the same positions
     int threads = 1;
     int64_t block = 1;  // tokens whose table rows are prepared together
     char *scratch = nullptr;  // threads * scratch_bytes, aligned to 64
     int64_t scratch_bytes = 0;
 };
+
+// Two pages, for a call that reads more than the first cache holds; a smaller one has nothing to ask for.
+constexpr int64_t fetched_ahead = 8192, fetched_ahead_from = 32 << 10;
 
 inline int64_t rounded_up(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 

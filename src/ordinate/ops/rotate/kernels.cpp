@@ -71,7 +71,7 @@ void turn_strided(const RotateCall &call, const Heads &h, const T *x, T *out, co
     const int64_t width = 2 * call.pairs;
     T *before = scratch, *after = scratch + rounded_up(width, 64 / int64_t(sizeof(T)));
     for (int64_t i = 0; i < width; ++i) before[i] = x[i * h.from_channel];
-    turn<false>(call.read, call.write, before, after, cos, sin, call.pairs);
+    turn<false>(call.read, call.write, before, after, cos, sin, call.pairs, call.ahead);
     for (int64_t i = 0; i < width; ++i) out[i * h.to_channel] = after[i];
 }
 
@@ -96,11 +96,11 @@ INLINE void turn_head(const RotateCall &call, const Heads &h, const T *x, T *out
     if (h.from_channel != 1 || h.to_channel != 1) {
         turn_strided(call, h, first, to, cos, sin, scratch);
     } else if (call.read == call.write || h.from != h.to) {
-        turn<stream>(call.read, call.write, first, to, cos, sin, call.pairs);
+        turn<stream>(call.read, call.write, first, to, cos, sin, call.pairs, call.ahead);
     } else {
-        for (int64_t i = 0; i < 2 * call.pairs; i += 64 / int64_t(sizeof(T))) fetch_ahead(first + i);
+        for (int64_t i = 0; i < 2 * call.pairs; i += 64 / int64_t(sizeof(T))) fetch_ahead(first + i, call.ahead);
         std::memcpy(scratch, first, size_t(2 * call.pairs) * sizeof(T));
-        turn<false>(call.read, call.write, scratch, to, cos, sin, call.pairs);
+        turn<false>(call.read, call.write, scratch, to, cos, sin, call.pairs, call.ahead);
     }
     if (h.dim != 2 * call.pairs && h.from != h.to) copy_still(h, x, out, 2 * call.pairs);
 }
@@ -183,7 +183,7 @@ void touch(char *data, int64_t bytes, int32_t nothing, bool ahead, int threads) 
     parallel_for((bytes + piece - 1) / piece, threads, [&](int64_t i, int) {
         char *p = data + i * piece, *end = data + ((i + 1) * piece < bytes ? (i + 1) * piece : bytes);
         for (; p + 4 * W <= end; p += 4 * W) {
-            if (ahead) fetch_ahead(p);
+            if (ahead) fetch_ahead(p, fetched_ahead);
             I v = take<I>(p) ^ nothing;
             std::memcpy(p, &v, sizeof v);
         }

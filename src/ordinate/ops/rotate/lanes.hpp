@@ -38,10 +38,14 @@ INLINE Value apart(Value product) {
     return product;
 }
 
-// Ask for memory a page or two ahead: the processor's own prefetching stops at the end of a page. Where arithmetic
-// takes as long as memory the nearest cache is worth asking for.
-INLINE void fetch_ahead(const void *p) { __builtin_prefetch(static_cast<const char *>(p) + 8192, 0, 2); }
-INLINE void fetch_ahead(const bf16 *p) { __builtin_prefetch(reinterpret_cast<const char *>(p) + 4096, 0, 3); }
+// Ask for memory `ahead` bytes on: the processor's own prefetching stops at the end of a page. Where arithmetic takes
+// as long as memory the nearest cache is worth asking for.
+INLINE void fetch_ahead(const void *p, int64_t ahead) {
+    __builtin_prefetch(static_cast<const char *>(p) + ahead, 0, 2);
+}
+INLINE void fetch_ahead(const bf16 *p, int64_t ahead) {
+    __builtin_prefetch(reinterpret_cast<const char *>(p) + ahead / 2, 0, 3);
+}
 
 template <int N>
 INLINE Floats<N> get(const float *p) {
@@ -162,7 +166,8 @@ INLINE Bits<N> packed(Floats<N> low, Floats<N> high) {
     Bits<N> l = Bits<N>(low), h = Bits<N>(high);
 #if defined(__AVX512F__)
     if constexpr (N == 16) {
-        const __m512i below = _mm512_set1_epi32(0x7FFF), half = _mm512_set1_epi32(0x8000), odd = _mm512_set1_epi32(0x10000);
+        const __m512i below = _mm512_set1_epi32(0x7FFF), half = _mm512_set1_epi32(0x8000),
+                       odd = _mm512_set1_epi32(0x10000);
         __m512i a = __m512i(l), b = __m512i(h);
         a = _mm512_add_epi32(a, _mm512_mask_mov_epi32(below, _mm512_test_epi32_mask(a, odd), half));
         b = _mm512_add_epi32(b, _mm512_mask_mov_epi32(below, _mm512_test_epi32_mask(b, odd), half));

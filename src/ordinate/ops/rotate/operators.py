@@ -26,11 +26,19 @@ def rotate_traced(q: Any, k: Any, angles: Angles, turn: Turn, backend: str) -> t
         q, k = (None if x is None else eager.rotate_one(x, angles, turn) for x in (q, k))
         return q, k
     options = (angles.cos, angles.sin, angles.positions, turn.pairing, turn.part, turn.inverse)
-    if q is None:
-        return None, torch.ops.ordinate.rotate(k, *options)
-    if k is None:
-        return torch.ops.ordinate.rotate(q, *options), None
-    return torch.ops.ordinate.rotate_pair(q, k, *options)
+    given = [x for x in (q, k) if x is not None]
+    if torch.is_grad_enabled() and any(x.requires_grad for x in given):
+        if len(given) == 2:
+            return torch.ops.ordinate.rotate_pair(q, k, *options)
+        made = [torch.ops.ordinate.rotate(given[0], *options)]
+    else:
+        # The compiler places new memory better than an operator can.
+        made = [torch.empty_like(x, memory_format=torch.contiguous_format) for x in given]
+        if len(given) == 2:
+            torch.ops.ordinate.rotate_pair_into(q, k, *made, *options)
+            return made[0], made[1]
+        torch.ops.ordinate.rotate_into(given[0], made[0], *options)
+    return (None, made[0]) if q is None else (made[0], None)
 
 
 def rotate_traced_(q: Any, k: Any, angles: Angles, turn: Turn, backend: str) -> None:
@@ -85,6 +93,8 @@ _SCHEMA = "Tensor cos, Tensor sin, Tensor? positions, str pairing, str part, boo
 _LIBRARY = torch.library.Library("ordinate", "FRAGMENT")
 _LIBRARY.define(f"rotate(Tensor x, {_SCHEMA}) -> Tensor")
 _LIBRARY.define(f"rotate_pair(Tensor q, Tensor k, {_SCHEMA}) -> (Tensor, Tensor)")
+_LIBRARY.define(f"rotate_into(Tensor x, Tensor(a!) to, {_SCHEMA}) -> ()")
+_LIBRARY.define(f"rotate_pair_into(Tensor q, Tensor k, Tensor(a!) to_q, Tensor(b!) to_k, {_SCHEMA}) -> ()")
 _LIBRARY.define(f"rotate_(Tensor(a!) x, {_SCHEMA}) -> ()")
 _LIBRARY.define(f"rotate_pair_(Tensor(a!) q, Tensor(b!) k, {_SCHEMA}) -> ()")
 
@@ -110,6 +120,20 @@ def _run_(q: Any, k: Any, cos: Tensor, sin: Tensor, positions: Any, pairing: Any
         if x is not None:
             cpu.into(x, x, angles, turn)
             torch.autograd.graph.increment_version(x)
+
+
+def _into(q: Any, k: Any, to_q: Any, to_k: Any, cos: Tensor, sin: Tensor, positions: Any, *words: Any) -> None:
+    assert compiled is not None  # noqa: S101 - the operator is called only where it is
+    try:
+        compiled.rotate_into(q, k, to_q, to_k, cos, sin, positions, None, 1.0, *words)
+    except ValueError:
+        check_arguments(q, k, Angles(cos, sin, positions), Turn(*words))  # says it in the words of the interface
+        raise
+    torch.autograd.graph.increment_version([x for x in (to_q, to_k) if x is not None])
+
+
+def _rotate_into(x: Tensor, to: Tensor, *options: Any) -> None:
+    _into(x, None, to, None, *options)
 
 
 def _rotate(x: Tensor, *options: Any) -> Tensor:
@@ -157,10 +181,14 @@ def _back_pair(ctx: Any, q: Tensor | None, k: Tensor | None) -> Any:
 
 _LIBRARY.impl("rotate", _rotate, "CPU")
 _LIBRARY.impl("rotate_pair", _run, "CPU")
+_LIBRARY.impl("rotate_into", _rotate_into, "CPU")
+_LIBRARY.impl("rotate_pair_into", _into, "CPU")
 _LIBRARY.impl("rotate_", _rotate_, "CPU")
 _LIBRARY.impl("rotate_pair_", _run_, "CPU")
 torch.library.register_fake("ordinate::rotate", _fake, lib=_LIBRARY)
 torch.library.register_fake("ordinate::rotate_pair", _fake_pair, lib=_LIBRARY)
+torch.library.register_fake("ordinate::rotate_into", _fake_nothing, lib=_LIBRARY)
+torch.library.register_fake("ordinate::rotate_pair_into", _fake_nothing, lib=_LIBRARY)
 torch.library.register_fake("ordinate::rotate_", _fake_nothing, lib=_LIBRARY)
 torch.library.register_fake("ordinate::rotate_pair_", _fake_nothing, lib=_LIBRARY)
 torch.library.register_autograd("ordinate::rotate", _back, setup_context=_keep, lib=_LIBRARY)

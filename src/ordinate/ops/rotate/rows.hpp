@@ -23,10 +23,11 @@ INLINE void turn_scalar(float a, float b, float c, float s, T *first, T *second)
 }
 
 template <int N, bool stream, class T>
-INLINE int64_t half_by(const T *x, T *out, const float *cos, const float *sin, int64_t pairs, int64_t i) {
+INLINE int64_t half_by(const T *x, T *out, const float *cos, const float *sin, int64_t pairs, int64_t i,
+               int64_t ahead) {
     for (; i + N <= pairs; i += N) {
-        fetch_ahead(x + i);
-        fetch_ahead(x + pairs + i);
+        fetch_ahead(x + i, ahead);
+        fetch_ahead(x + pairs + i, ahead);
         Floats<N> a = get<N>(x + i), b = get<N>(x + pairs + i), c = get<N>(cos + i), s = get<N>(sin + i);
         put<stream, N>(out + i, apart(a * c) - apart(b * s));
         put<stream, N>(out + pairs + i, apart(a * s) + apart(b * c));
@@ -35,11 +36,12 @@ INLINE int64_t half_by(const T *x, T *out, const float *cos, const float *sin, i
 }
 
 template <int N, bool stream>
-INLINE int64_t half_by(const bf16 *x, bf16 *out, const float *cos, const float *sin, int64_t pairs, int64_t i) {
+INLINE int64_t half_by(const bf16 *x, bf16 *out, const float *cos, const float *sin, int64_t pairs, int64_t i,
+               int64_t ahead) {
     const int64_t evens = (pairs + 1) / 2;
     for (; i + 2 * N <= pairs; i += 2 * N) {
-        fetch_ahead(x + i);
-        fetch_ahead(x + pairs + i);
+        fetch_ahead(x + i, ahead);
+        fetch_ahead(x + pairs + i, ahead);
         Bits<N> a = take<Bits<N>>(x + i), b = take<Bits<N>>(x + pairs + i);
         Floats<N> c = get<N>(cos + i / 2), s = get<N>(sin + i / 2);
         Floats<N> c1 = get<N>(cos + evens + i / 2), s1 = get<N>(sin + evens + i / 2);
@@ -57,12 +59,12 @@ INLINE int64_t entry(const T *, int64_t i, int64_t) {
 }
 
 template <bool stream, int known, class T>
-INLINE void turn_half(const T *x, T *out, const float *cos, const float *sin, int64_t any) {
+INLINE void turn_half(const T *x, T *out, const float *cos, const float *sin, int64_t any, int64_t ahead) {
     const int64_t pairs = known ? known : any;
-    int64_t i = half_by<W, stream>(x, out, cos, sin, pairs, 0);
+    int64_t i = half_by<W, stream>(x, out, cos, sin, pairs, 0, ahead);
     if constexpr (known) return;  // a multiple of every vector
-    if constexpr (W > 8) i = half_by<8, false>(x, out, cos, sin, pairs, i);
-    if constexpr (W > 4) i = half_by<4, false>(x, out, cos, sin, pairs, i);
+    if constexpr (W > 8) i = half_by<8, false>(x, out, cos, sin, pairs, i, ahead);
+    if constexpr (W > 4) i = half_by<4, false>(x, out, cos, sin, pairs, i, ahead);
     for (; i < pairs; ++i) {
         const int64_t e = entry(x, i, pairs);
         turn_scalar(to_float(x[i]), to_float(x[pairs + i]), cos[e], sin[e], out + i, out + pairs + i);
@@ -70,19 +72,22 @@ INLINE void turn_half(const T *x, T *out, const float *cos, const float *sin, in
 }
 
 template <int N, bool stream, class T>
-INLINE int64_t interleaved_by(const T *x, T *out, const float *cos, const float *sin, int64_t pairs, int64_t i) {
+INLINE int64_t interleaved_by(const T *x, T *out, const float *cos, const float *sin, int64_t pairs, int64_t i,
+               int64_t ahead) {
     for (; 2 * i + N <= 2 * pairs; i += N / 2) {
-        fetch_ahead(x + 2 * i);
+        fetch_ahead(x + 2 * i, ahead);
         Floats<N> v = get<N>(x + 2 * i);
-        put<stream, N>(out + 2 * i, apart(v * get<N>(cos + 2 * i)) + apart(swap_neighbours(v, v) * get<N>(sin + 2 * i)));
+        const Floats<N> other = swap_neighbours(v, v);
+        put<stream, N>(out + 2 * i, apart(v * get<N>(cos + 2 * i)) + apart(other * get<N>(sin + 2 * i)));
     }
     return i;
 }
 
 template <int N, bool stream>
-INLINE int64_t interleaved_by(const bf16 *x, bf16 *out, const float *cos, const float *sin, int64_t pairs, int64_t i) {
+INLINE int64_t interleaved_by(const bf16 *x, bf16 *out, const float *cos, const float *sin, int64_t pairs, int64_t i,
+               int64_t ahead) {
     for (; i + N <= pairs; i += N) {
-        fetch_ahead(x + 2 * i);
+        fetch_ahead(x + 2 * i, ahead);
         Bits<N> both = take<Bits<N>>(x + 2 * i);
         Floats<N> a = lower<N>(both), b = upper<N>(both), c = get<N>(cos + i), s = get<N>(sin + i);
         give<stream>(out + 2 * i, packed<N>(apart(a * c) - apart(b * s), apart(a * s) + apart(b * c)));
@@ -97,12 +102,12 @@ INLINE float cos_at(const T *, const float *cos, int64_t i) {
 }
 
 template <bool stream, int known, class T>
-INLINE void turn_interleaved(const T *x, T *out, const float *cos, const float *sin, int64_t any) {
+INLINE void turn_interleaved(const T *x, T *out, const float *cos, const float *sin, int64_t any, int64_t ahead) {
     const int64_t pairs = known ? known : any;
-    int64_t i = interleaved_by<W, stream>(x, out, cos, sin, pairs, 0);
+    int64_t i = interleaved_by<W, stream>(x, out, cos, sin, pairs, 0, ahead);
     if constexpr (known) return;  // a multiple of every vector
-    if constexpr (W > 8) i = interleaved_by<8, false>(x, out, cos, sin, pairs, i);
-    if constexpr (W > 4) i = interleaved_by<4, false>(x, out, cos, sin, pairs, i);
+    if constexpr (W > 8) i = interleaved_by<8, false>(x, out, cos, sin, pairs, i, ahead);
+    if constexpr (W > 4) i = interleaved_by<4, false>(x, out, cos, sin, pairs, i, ahead);
     for (; i < pairs; ++i) {
         float c = cos_at(x, cos, i), s = cos_at(x, sin, i);
         turn_scalar(to_float(x[2 * i]), to_float(x[2 * i + 1]), c, s, out + 2 * i, out + 2 * i + 1);
@@ -142,19 +147,20 @@ INLINE void turn_moved(Layout read, const T *x, T *out, const float *cos, const 
 }
 
 template <bool stream, class T>
-INLINE void turn(Layout read, Layout write, const T *x, T *out, const float *cos, const float *sin, int64_t pairs) {
+INLINE void turn(Layout read, Layout write, const T *x, T *out, const float *cos, const float *sin, int64_t pairs,
+                 int64_t ahead) {
     if (read != write) {
         if (read == Layout::interleaved) turn_moved(Layout::interleaved, x, out, cos, sin, pairs);
         else turn_moved(Layout::half, x, out, cos, sin, pairs);
     } else if (read == Layout::half) {
         // Most heads have 64 or 128 channels: with the number known the loops are gone.
-        if (pairs == 64) turn_half<stream, 64>(x, out, cos, sin, 64);
-        else if (pairs == 32) turn_half<stream, 32>(x, out, cos, sin, 32);
-        else turn_half<stream, 0>(x, out, cos, sin, pairs);
+        if (pairs == 64) turn_half<stream, 64>(x, out, cos, sin, 64, ahead);
+        else if (pairs == 32) turn_half<stream, 32>(x, out, cos, sin, 32, ahead);
+        else turn_half<stream, 0>(x, out, cos, sin, pairs, ahead);
     } else {
-        if (pairs == 64) turn_interleaved<stream, 64>(x, out, cos, sin, 64);
-        else if (pairs == 32) turn_interleaved<stream, 32>(x, out, cos, sin, 32);
-        else turn_interleaved<stream, 0>(x, out, cos, sin, pairs);
+        if (pairs == 64) turn_interleaved<stream, 64>(x, out, cos, sin, 64, ahead);
+        else if (pairs == 32) turn_interleaved<stream, 32>(x, out, cos, sin, 32, ahead);
+        else turn_interleaved<stream, 0>(x, out, cos, sin, pairs, ahead);
     }
 }
 

@@ -1,0 +1,338 @@
+// The kernels against plain loops in double precision, without Python: what sanitizers and other processors run.
+//
+// Every array is its own allocation of exactly its size, so that a read or write beside it is found. Exit code 0 where
+// all agree.
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "../../src/ordinate/ops/attend/attend.hpp"
+#include "../../src/ordinate/ops/rotate/arguments.hpp"
+#include "isa.hpp"
+
+namespace ordinate {
+ORDINATE_DECLARE(void attend_forward(const Attention &))
+ORDINATE_DECLARE(void attend_decode(const Attention &))
+ORDINATE_DECLARE(void attend_backward(const Attention &))
+}  // namespace ordinate
+
+using namespace ordinate;
+
+namespace {
+
+std::mt19937_64 generator(20240229);
+int whole(int low, int high) { return std::uniform_int_distribution<int>(low, high)(generator); }
+bool chance(double p) { return std::bernoulli_distribution(p)(generator); }
+float normal() { return std::normal_distribution<float>()(generator); }
+
+float round_to(Dtype dtype, float x) {
+    uint32_t bits;
+    std::memcpy(&bits, &x, 4);
+    if (dtype == Dtype::bf16) {
+        bits = (bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000u;
+        std::memcpy(&x, &bits, 4);
+    }
+    if (dtype == Dtype::f16) x = float(_Float16(x));
+    return x;
+}
+
+// An array of exactly its size, with its numbers as doubles beside it.
+struct Array {
+    std::unique_ptr<char, decltype(&free)> memory{nullptr, &free};
+    Tensor view;
+
+    Array(Dtype dtype, std::vector<int64_t> shape, bool nan = false) {
+        const int64_t bytes = dtype == Dtype::f32 ? 4 : 2;
+        view.dtype = dtype;
+        view.ndim = int(shape.size());
+        int64_t size = 1;
+        for (int i = view.ndim - 1; i >= 0; --i) {
+            view.shape[i] = shape[size_t(i)];
+            view.stride[i] = size;
+            size *= shape[size_t(i)];
+        }
+        memory.reset(static_cast<char *>(malloc(size_t(size ? size * bytes : 1))));
+        view.data = memory.get();
+        for (int64_t i = 0; i < size; ++i) set(i, nan ? NAN : normal());
+    }
+    void set(int64_t i, float x) {
+        x = round_to(view.dtype, x);
+        if (view.dtype == Dtype::f32) std::memcpy(memory.get() + 4 * i, &x, 4);
+        if (view.dtype == Dtype::bf16) std::memcpy(memory.get() + 2 * i, reinterpret_cast<char *>(&x) + 2, 2);
+        if (view.dtype == Dtype::f16) {
+            _Float16 half = _Float16(x);
+            std::memcpy(memory.get() + 2 * i, &half, 2);
+        }
+    }
+    double operator[](int64_t i) const {
+        float x = 0;
+        if (view.dtype == Dtype::f32) std::memcpy(&x, memory.get() + 4 * i, 4);
+        if (view.dtype == Dtype::bf16) std::memcpy(reinterpret_cast<char *>(&x) + 2, memory.get() + 2 * i, 2);
+        if (view.dtype == Dtype::f16) {
+            _Float16 half;
+            std::memcpy(&half, memory.get() + 2 * i, 2);
+            x = float(half);
+        }
+        return x;
+    }
+    double at(int64_t a, int64_t b, int64_t c, int64_t d) const {
+        return (*this)[a * view.stride[0] + b * view.stride[1] + c * view.stride[2] + d];
+    }
+    float *floats() const { return reinterpret_cast<float *>(memory.get()); }
+};
+
+using Numbers = std::vector<double>;
+
+// A row turned by the angles of one position; `way` -1 turns back.
+Numbers turned(const Rotation &r, Numbers x, int position, int way) {
+    if (!r) return x;
+    Numbers out = x;
+    const bool in = way > 0 ? r.interleaved_in : r.interleaved_out, to = way > 0 ? r.interleaved_out : r.interleaved_in;
+    for (int i = 0; i < r.pairs; ++i) {
+        const double c = r.cos[position * r.cos_row + i], s = way * double(r.sin[position * r.sin_row + i]);
+        const double a = x[size_t(r.start + (in ? 2 * i : i))], b = x[size_t(r.start + (in ? 2 * i + 1 : r.pairs + i))];
+        out[size_t(r.start + (to ? 2 * i : i))] = a * c - b * s;
+        out[size_t(r.start + (to ? 2 * i + 1 : r.pairs + i))] = a * s + b * c;
+    }
+    return out;
+}
+
+int failures = 0;
+
+void compare(const char *what, double got, double expected, double tolerance, const std::string &problem) {
+    if (std::abs(got - expected) <= tolerance * (1 + std::abs(expected)) || (got == expected)) return;
+    if (++failures <= 10) std::printf("%s: got %.9g, expected %.9g (%s)\n", what, got, expected, problem.c_str());
+}
+
+void one_attention(int threads) {
+    const Dtype dtypes[] = {Dtype::f32, Dtype::f32, Dtype::bf16, Dtype::f16};
+    const Dtype dtype = dtypes[whole(0, 3)];
+    const int batch = whole(1, 2), kv_heads = whole(1, 3), group = whole(1, 4), heads = kv_heads * group;
+    const int sizes[] = {0, 1, 2, 3, 5, 17, 33, 64, 97, 150};
+    const int queries = sizes[whole(0, 8)], keys = sizes[whole(0, 9)];
+    const int dim = 2 * whole(1, 48), value_dim = whole(1, 80);
+    Array q(dtype, {batch, queries, heads, dim}), k(dtype, {batch, keys, kv_heads, dim}),
+        v(dtype, {batch, keys, kv_heads, value_dim}), out(dtype, {batch, queries, heads, value_dim}, true),
+        lse(Dtype::f32, {batch, heads, queries}, true), upstream(dtype, {batch, queries, heads, value_dim});
+    Attention a;
+    a.q = q.view, a.k = k.view, a.v = v.view, a.out = out.view, a.lse = lse.view;
+    a.heads = heads, a.kv_heads = kv_heads, a.dim = dim, a.value_dim = value_dim;
+    a.scale = 1 / std::sqrt(float(dim));
+    a.threads = threads;
+    if (chance(0.2)) a.softcap = 3;
+    a.causal = chance(0.5);
+    if (chance(0.3)) a.left = whole(0, 40), a.keep_first = whole(0, 3);
+    if (chance(0.2)) a.right = whole(0, 40);
+    const int table = 400;
+    const int pairs = whole(1, dim / 2);
+    Array cos(Dtype::f32, {table, pairs}), sin(Dtype::f32, {table, pairs});
+    if (chance(0.5)) {
+        for (int64_t i = 0; i < table * pairs; ++i) {
+            const float angle = 6.3f * float(i % 997) / 997;
+            cos.set(i, std::cos(angle)), sin.set(i, std::sin(angle));
+        }
+        a.rotation.cos = cos.floats(), a.rotation.sin = sin.floats();
+        a.rotation.cos_row = a.rotation.sin_row = pairs;
+        a.rotation.pairs = pairs;
+        a.rotation.start = chance(0.5) ? dim - 2 * pairs : 0;
+        a.rotation.interleaved_in = chance(0.5);
+        a.rotation.interleaved_out = a.rotation.interleaved_in && chance(0.5);
+    }
+    Array sinks(Dtype::f32, {heads}), slopes(Dtype::f32, {batch, heads});
+    if (chance(0.3)) a.sink_logits = sinks.floats();
+    // Small slopes: logits of hundreds have fewer digits left in float32.
+    for (int64_t i = 0; i < batch * heads; ++i) slopes.set(i, 0.02f * normal());
+    if (chance(0.3)) a.slopes = slopes.view;
+    a.reach = whole(0, 60);
+    Array distances(Dtype::f32, {heads, 2 * a.reach + 1});
+    if (chance(0.4)) a.table = distances.floats();
+    // Positions: consecutive, or any, some slots empty.
+    const bool listed = chance(0.4);
+    std::vector<std::vector<int32_t>> query_at(batch), key_at(batch);
+    std::vector<Sequence> sequences(batch);
+    for (int b = 0; b < batch; ++b) {
+        for (int i = 0; i < queries; ++i) query_at[b].push_back(listed ? whole(0, table - 1) : 150 + i);
+        for (int j = 0; j < keys; ++j) key_at[b].push_back(listed ? (chance(0.1) ? -1 : whole(0, table - 1)) : j + 60);
+        Sequence s{};
+        s.index = s.batch = b;
+        s.queries = queries, s.keys = keys;
+        s.query_positions = listed ? Positions{query_at[b].data(), 0} : Positions{nullptr, 150};
+        s.key_positions = listed ? Positions{key_at[b].data(), 0} : Positions{nullptr, 60};
+        sequences[b] = s;
+    }
+    a.sequences = sequences.data();
+    a.sequence_count = batch;
+
+    char text[200];
+    std::snprintf(text, sizeof text, "dtype %d batch %d heads %d/%d queries %d keys %d dims %d/%d listed %d causal %d",
+                  int(dtype), batch, heads, kv_heads, queries, keys, dim, value_dim, listed, a.causal);
+
+    // The definition, and its gradients.
+    Numbers want(size_t(batch * queries * heads * value_dim)), want_lse(size_t(batch * heads * queries));
+    Numbers dq(size_t(batch * queries * heads * dim)), dk(size_t(batch * keys * kv_heads * dim)),
+        dv(size_t(batch * keys * kv_heads * value_dim)), dtable(size_t(heads * (2 * a.reach + 1))),
+        dslopes(size_t(batch * heads)), dsinks(static_cast<size_t>(heads));
+    for (int b = 0; b < batch; ++b)
+        for (int h = 0; h < heads; ++h)
+            for (int i = 0; i < queries; ++i) {
+                const int qp = query_at[b][i], g = h / group;
+                Numbers row(dim);
+                for (int d = 0; d < dim; ++d) row[d] = q.at(b, i, h, d);
+                row = turned(a.rotation, row, qp, 1);
+                std::vector<Numbers> key(keys);
+                Numbers x(keys, -INFINITY), slope(keys, 1.0), p(keys);
+                double top = a.sink_logits ? sinks[h] : -INFINITY;
+                for (int j = 0; j < keys; ++j) {
+                    const int kp = key_at[b][j];
+                    bool seen = kp >= 0 && !(a.causal && kp > qp) && !(a.right != unlimited && kp > qp + a.right);
+                    seen = seen && (a.left == unlimited || kp >= qp - a.left || kp < a.keep_first);
+                    if (!seen) continue;
+                    key[j].resize(dim);
+                    for (int d = 0; d < dim; ++d) key[j][d] = k.at(b, j, g, d);
+                    key[j] = turned(a.rotation, key[j], kp, 1);
+                    double s = 0;
+                    for (int d = 0; d < dim; ++d) s += row[d] * key[j][d];
+                    s *= a.scale;
+                    if (a.softcap > 0) {
+                        const double t = std::tanh(s / a.softcap);
+                        s = a.softcap * t, slope[j] = 1 - t * t;
+                    }
+                    const int distance = kp - qp, clamped = std::max(-a.reach, std::min(a.reach, distance)) + a.reach;
+                    if (a.table) s += distances[h * (2 * a.reach + 1) + clamped];
+                    if (a.slopes) s -= slopes[b * heads + h] * std::abs(distance);
+                    x[j] = s;
+                    top = std::max(top, s);
+                }
+                double total = a.sink_logits ? std::exp(sinks[h] - top) : 0;
+                for (int j = 0; j < keys; ++j) total += x[j] == -INFINITY ? 0 : std::exp(x[j] - top);
+                const double log_total = total > 0 ? top + std::log(total) : -INFINITY;
+                want_lse[size_t((b * heads + h) * queries + i)] = log_total;
+                double delta = 0;
+                for (int d = 0; d < value_dim; ++d) {
+                    double sum = 0;
+                    for (int j = 0; j < keys; ++j)
+                        if (x[j] != -INFINITY) sum += std::exp(x[j] - log_total) * v.at(b, j, g, d);
+                    want[size_t(((b * queries + i) * heads + h) * value_dim + d)] = sum;
+                    delta += sum * upstream.at(b, i, h, d);
+                }
+                if (a.sink_logits) dsinks[h] -= std::exp(sinks[h] - log_total) * delta;
+                Numbers dquery(dim);
+                for (int j = 0; j < keys; ++j) {
+                    if (x[j] == -INFINITY) continue;
+                    const double probability = std::exp(x[j] - log_total);
+                    double dp = 0;
+                    for (int d = 0; d < value_dim; ++d) {
+                        dv[size_t(((b * keys + j) * kv_heads + g) * value_dim + d)] += probability * upstream.at(b, i, h, d);
+                        dp += upstream.at(b, i, h, d) * v.at(b, j, g, d);
+                    }
+                    double ds = probability * (dp - delta);
+                    const int distance = key_at[b][j] - qp;
+                    dtable[size_t(h * (2 * a.reach + 1) + std::max(-a.reach, std::min(a.reach, distance)) + a.reach)] += ds;
+                    dslopes[size_t(b * heads + h)] -= ds * std::abs(distance);
+                    ds *= slope[j] * a.scale;
+                    Numbers dkey(dim);
+                    for (int d = 0; d < dim; ++d) dquery[d] += ds * key[j][d], dkey[d] = ds * row[d];
+                    dkey = turned(a.rotation, dkey, key_at[b][j], -1);
+                    for (int d = 0; d < dim; ++d) dk[size_t(((b * keys + j) * kv_heads + g) * dim + d)] += dkey[d];
+                }
+                dquery = turned(a.rotation, dquery, qp, -1);
+                for (int d = 0; d < dim; ++d) dq[size_t(((b * queries + i) * heads + h) * dim + d)] = dquery[d];
+            }
+
+    const double tolerance = dtype == Dtype::f32 ? 1e-5 : dtype == Dtype::f16 ? 1e-3 : 8e-3;
+    for (int kernel = 0; kernel < 2; ++kernel) {
+        if (kernel == 1 && group * queries > 16) continue;
+        for (int64_t i = 0; i < int64_t(want.size()); ++i) out.set(i, NAN);
+        for (int64_t i = 0; i < int64_t(want_lse.size()); ++i) lse.set(i, NAN);
+        if (kernel)
+            ORDINATE_CALL(attend_decode(a));
+        else
+            ORDINATE_CALL(attend_forward(a));
+        for (size_t i = 0; i < want.size(); ++i)
+            compare(kernel ? "decode" : "forward", out[int64_t(i)], want[i], tolerance, text);
+        for (size_t i = 0; i < want_lse.size(); ++i)
+            compare(kernel ? "decode lse" : "forward lse", lse[int64_t(i)], want_lse[i], 1e-5, text);
+    }
+    Array grad_q(dtype, {batch, queries, heads, dim}, true), grad_k(dtype, {batch, keys, kv_heads, dim}, true),
+        grad_v(dtype, {batch, keys, kv_heads, value_dim}, true);
+    std::vector<float> grad_table(dtable.size()), grad_slopes(dslopes.size()), grad_sinks(dsinks.size());
+    a.grad_out = upstream.view, a.grad_q = grad_q.view, a.grad_k = grad_k.view, a.grad_v = grad_v.view;
+    if (a.table) a.grad_table = grad_table.data();
+    if (a.slopes) a.grad_slopes = grad_slopes.data();
+    if (a.sink_logits) a.grad_sinks = grad_sinks.data();
+    ORDINATE_CALL(attend_backward(a));
+    // The output, and so delta, was rounded to the dtype.
+    const double wide = dtype == Dtype::f32 ? 4e-5 : dtype == Dtype::f16 ? 0.05 : 0.4, summed = 10 * wide;
+    for (size_t i = 0; i < dq.size(); ++i) compare("grad q", grad_q[int64_t(i)], dq[i], wide, text);
+    for (size_t i = 0; i < dk.size(); ++i) compare("grad k", grad_k[int64_t(i)], dk[i], wide, text);
+    for (size_t i = 0; i < dv.size(); ++i) compare("grad v", grad_v[int64_t(i)], dv[i], wide, text);
+    if (a.table)
+        for (size_t i = 0; i < dtable.size(); ++i) compare("grad by_distance", grad_table[i], dtable[i], summed, text);
+    if (a.slopes)
+        for (size_t i = 0; i < dslopes.size(); ++i) compare("grad slopes", grad_slopes[i], dslopes[i], 50 * summed, text);
+    if (a.sink_logits)
+        for (size_t i = 0; i < dsinks.size(); ++i) compare("grad sinks", grad_sinks[i], dsinks[i], summed, text);
+}
+
+void one_rotation(int threads) {
+    const Dtype dtypes[] = {Dtype::f32, Dtype::bf16, Dtype::f16};
+    const Dtype dtype = dtypes[whole(0, 2)];
+    const int batch = whole(1, 3), tokens = whole(0, 40), dim = whole(2, 150), pairs = whole(1, dim / 2), table = 50;
+    Array q(dtype, {batch, tokens, whole(1, 9), dim}), k(dtype, {batch, tokens, whole(1, 3), dim});
+    Array cos(Dtype::f32, {table, pairs}), sin(Dtype::f32, {table, pairs});
+    std::vector<int64_t> positions(static_cast<size_t>(tokens));
+    for (auto &p : positions) p = whole(0, table - 1);
+    RotateArguments given;
+    given.from[0] = given.to[0] = q.view, given.from[1] = given.to[1] = k.view;
+    given.cos = cos.view, given.sin = sin.view;
+    given.positions.data = positions.data(), given.positions.dtype = Dtype::i64, given.positions.ndim = 1;
+    given.positions.shape[0] = tokens, given.positions.stride[0] = 1;
+    given.last = chance(0.5), given.inverse = chance(0.3);
+    Rotation r;
+    r.cos = cos.floats(), r.sin = sin.floats(), r.cos_row = r.sin_row = pairs, r.pairs = pairs;
+    r.start = given.last ? dim - 2 * pairs : 0;
+    r.interleaved_in = chance(0.5), r.interleaved_out = r.interleaved_in && chance(0.5);
+    given.read = r.interleaved_in ? Layout::interleaved : Layout::half;
+    given.write = r.interleaved_out ? Layout::interleaved : Layout::half;
+    Numbers want[2];
+    const Array *both[] = {&q, &k};
+    for (int n = 0; n < 2; ++n)
+        for (int64_t row = 0; row < batch * tokens * both[n]->view.shape[2]; ++row) {
+            Numbers x(static_cast<size_t>(dim));
+            for (int d = 0; d < dim; ++d) x[size_t(d)] = (*both[n])[row * dim + d];
+            const int64_t token = row / both[n]->view.shape[2] % tokens;
+            for (double y : turned(r, x, int(positions[size_t(token)]), given.inverse ? -1 : 1)) want[n].push_back(y);
+        }
+    RotateCall call;
+    if (const char *wrong = describe(given, call)) {
+        ++failures;
+        std::printf("rotate was refused: %s\n", wrong);
+        return;
+    }
+    call.threads = threads;
+    run(call);
+    const double tolerance = dtype == Dtype::f32 ? 1e-6 : dtype == Dtype::f16 ? 1e-3 : 8e-3;
+    for (int n = 0; n < 2; ++n)
+        for (size_t i = 0; i < want[n].size(); ++i) compare("rotate", (*both[n])[int64_t(i)], want[n][i], tolerance, "rotate");
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+    const int rounds = argc > 1 ? std::atoi(argv[1]) : 200;
+    for (const std::string &set : instruction_sets()) {
+        use_instruction_set(set);
+        const int before = failures;
+        for (int i = 0; i < rounds; ++i) {
+            one_attention(1 + i % 3);
+            one_rotation(1 + i % 3);
+        }
+        std::printf("%s: %d rounds, %d numbers wrong\n", set.c_str(), rounds, failures - before);
+    }
+    return failures ? 1 : 0;
+}
