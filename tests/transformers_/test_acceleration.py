@@ -1,5 +1,7 @@
 """`accelerate`: whole models, against the same models in transformers' own hands."""
 
+from itertools import pairwise
+
 import pytest
 import torch
 import transformers
@@ -59,7 +61,7 @@ def made(family):
 def in_chunks(model, cache, there):
     parts = [
         model(input_ids=IDS[:, a:b], attention_mask=None if there is None else there[:, :b], cache=cache).logits
-        for a, b in zip(CHUNKS, CHUNKS[1:], strict=False)
+        for a, b in pairwise(CHUNKS)
     ]
     return torch.cat(parts, 1)
 

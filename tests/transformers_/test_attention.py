@@ -173,7 +173,7 @@ def test_while_torch_compiles_the_whole_mask_is_made(monkeypatch):
 
 def test_what_cannot_be_computed_is_refused():
     q, k, v = drawn(1, 2, 1, 3, 8, 4)
-    with pytest.raises(InputError, match="has no dropout: attention_dropout must be 0, got 0.1"):
+    with pytest.raises(InputError, match=r"has no dropout: attention_dropout must be 0, got 0\.1"):
         attention.attend(layer(), q, k, v, None, dropout=0.1)
     with pytest.raises(InputError, match="holds no weights: output_attentions must be False, got True"):
         attention.attend(layer(), q, k, v, None, output_attentions=True)

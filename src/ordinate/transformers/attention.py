@@ -115,7 +115,7 @@ def attend(
     position_bias: Tensor | None = None,
     sliding_window: int | None = None,
     output_attentions: bool | None = False,
-    **others: Any,
+    **others: Any,  # noqa: ARG001
 ) -> tuple[Tensor, None]:
     """Attention of one layer by `ordinate.ops.attend`: key heads are not repeated, nothing is copied.
 
