@@ -1,8 +1,8 @@
 """SmolLM2 in transformers, its attention and tables by Ordinate, against the same model with "sdpa" and "eager".
 
-`python benchmarks/transformers_models.py` writes benchmarks/results/transformers.json. Contenders are interleaved in one
-process on one thread; a figure is the ratio of a rival's CPU time to the product's in the same round, and the median
-of these over the rounds with a bootstrap interval of 95 %. Nothing is timed unless the tests pass.
+`python benchmarks/transformers_models.py` writes benchmarks/results/transformers.json. Contenders are interleaved in
+one process on one thread; a figure is the ratio of a rival's CPU time to the product's in the same round, and the
+median of these over the rounds with a bootstrap interval of 95 %. Nothing is timed unless the tests pass.
 """
 
 import json
@@ -20,11 +20,12 @@ from typing import Any
 
 import torch
 import transformers
+from transformers import AutoModelForCausalLM, AutoTokenizer, DynamicCache, StaticCache
+
 from ordinate import texts
 from ordinate.ops.backends import compiled
 from ordinate.transformers import accelerate
 from ordinate.transformers.convert import converted
-from transformers import AutoModelForCausalLM, AutoTokenizer, DynamicCache, StaticCache
 
 ROOT = Path(__file__).resolve().parent.parent
 TESTS = ("tests/transformers_/test_attention.py", "tests/transformers_/test_acceleration.py")

@@ -1,6 +1,6 @@
 """Attention with what one group of layers does with position, as a module."""
 
-from typing import Any
+from typing import Any, cast
 
 import torch
 from jaxtyping import Bool, Float, Integer
@@ -97,8 +97,8 @@ class PositionAttention(nn.Module):
             if at is None:
                 at = torch.arange(queries, device=q.device) + (keys - queries)
             if self.rotary is not None:
-                q, _ = self.rotary.rotate(q, None, at)
-                _, k = self.rotary.rotate(None, k, key_positions)
+                q = cast(Tensor, self.rotary.rotate(q, None, at)[0])
+                k = cast(Tensor, self.rotary.rotate(None, k, key_positions)[1])
             if group.temperature is not None:
                 factors = group.temperature.factors(at.reshape(-1).cpu().numpy())
                 options["query_scale"] = torch.from_numpy(factors).to(q.device, torch.float32).view(at.shape)
