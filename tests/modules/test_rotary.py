@@ -195,7 +195,7 @@ def test_axes_must_be_the_schemes():
         ({"group": LayerGroup("full_attention", Alibi(heads=4))}, "has no rotary frequencies: its scheme is alibi"),
         ({"group": "rope"}, "group must be a LayerGroup or a rotary scheme, got 'rope'"),
         ({"group": Rope(8), "pairing": "neox"}, "pairing must be one of"),
-        ({"group": Rope(8), "duplicate": "both"}, "duplicate must be one of half, interleaved, got 'both'"),
+        ({"group": Rope(8), "duplicate": "both"}, "duplicate must be one of half, interleaved, none, got 'both'"),
         ({"group": Rope(8), "held": 0}, "held must be an integer >= 1, got 0"),
     ],
 )

@@ -8,8 +8,9 @@ if find_spec("torch") is None:
     raise Unavailable("ordinate.torch needs PyTorch: install ordinate with its extra [torch]")
 
 from ordinate.torch.additive import AdditiveEncoding
+from ordinate.torch.attention import PositionAttention
 from ordinate.torch.bias import PositionBias
 from ordinate.torch.rotary import RotaryEmbedding
 from ordinate.torch.temperature import QueryTemperature
 
-__all__ = ["AdditiveEncoding", "PositionBias", "QueryTemperature", "RotaryEmbedding"]
+__all__ = ["AdditiveEncoding", "PositionAttention", "PositionBias", "QueryTemperature", "RotaryEmbedding"]

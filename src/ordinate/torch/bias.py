@@ -2,11 +2,12 @@
 
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
-from ordinate.errors import InputError, got
+from ordinate.errors import InputError, got, non_negative_integer
 from ordinate.schemes._integers import distances
 from ordinate.schemes._libraries import distinct
 from ordinate.schemes.base import Bias, DistanceBias
@@ -95,6 +96,34 @@ class PositionBias(nn.Module):
             for row in range(batch)
         ]
         return torch.stack(rows)
+
+    def attend_arguments(self, reach: int | None = None) -> dict[str, Any]:
+        """What `ordinate.ops.attend` takes in place of a bias of queries times keys.
+
+        Args:
+            reach: for a bias by distance, as a table up to this distance that stands for all beyond, which a graph
+                that is exported can hold; None for the scheme itself, which is exact at every distance, [token]
+
+        Returns:
+            `scheme` and `learned`, or `by_distance` and `reach`
+
+        Raises:
+            InputError: a reach for a scheme that is no function of distance
+        """
+        if reach is None:
+            return {"scheme": self.scheme, "learned": self.learned.as_mapping() if len(self.learned) else None}
+        if not isinstance(self.scheme, DistanceBias):
+            raise InputError(f"reach must be None: {self.scheme} is no function of distance, got {reach}")
+        reach = non_negative_integer("reach", reach)
+        device = next((value.device for value in self.learned.parameters()), torch.device("cpu"))
+        with torch.autocast(device.type, enabled=False):
+            # Key minus query goes from -reach to reach, and a scheme's distance is query minus key.
+            distance = np.arange(reach, -reach - 1, -1)
+            made = self.scheme.by_distance(distance, **self._parameters_of_scheme())
+        if not isinstance(made, Tensor):
+            # From a list it is a constant of the graph that is traced.
+            made = torch.tensor(made.astype(np.float32).tolist(), device=device)
+        return {"by_distance": made.float(), "reach": reach}
 
     def _one(self, query_positions: Tensor, key_positions: Tensor, q: Tensor | None, k: Tensor | None) -> Tensor:
         # Autocast would compute the formulas of learned and content schemes in half precision.

@@ -38,7 +38,8 @@ class RotaryEmbedding(KeepsRows):
         group: what turns: a `LayerGroup` of a `Spec`, or a rotary scheme without scaling
         pairing: how `rotate` pairs channels; the group's where not given
         float32_angles: compute in float32 as transformers does, to the bit, errors included
-        duplicate: how `forward` fills the full width: "half" as Llama's module, "interleaved" as Cohere's
+        duplicate: how `forward` fills the width: "half" as Llama's module, "interleaved" as Cohere's, "none" as
+            gpt-oss's
         held: how many positions may be kept between calls, 8 * pairs bytes each
 
     Raises:
@@ -89,8 +90,8 @@ class RotaryEmbedding(KeepsRows):
             position_ids: [batch, tokens] or [tokens], int32 or int64; [axes, batch, tokens] for several axes
 
         Returns:
-            cos, sin: [batch, tokens, rotary_dim], of the dtype of `x`. Transformers keeps a reversed direction in
-            the rotation, so the sin of a scheme of direction -1 is that of direction 1 here.
+            cos, sin: [batch, tokens, rotary_dim], or half of it for "none", of the dtype of `x`. Transformers keeps a
+            reversed direction in the rotation, so the sin of a scheme of direction -1 is that of direction 1 here.
         """
         cos, sin = self.table(position_ids)
         if self._reversed:
@@ -178,8 +179,15 @@ class RotaryEmbedding(KeepsRows):
         checked_length(length)
         if self._static:
             length = None
+        elif torch.compiler.is_exporting():
+            if length is None:
+                raise InputError(
+                    f"{self.group.scaling} depends on the length: an exported graph needs length, got None"
+                )
         elif length is None and positions.numel() and not positions.is_meta:
             length = max(int(positions.max()) + 1, 1)
+        if torch.compiler.is_exporting():
+            return self._look_up_in_graph(positions, length)
         if self.float32_angles:
             return self._look_up_float32(positions, length)
         if self._static and axes(self.group) == 1 and not self._apart:
@@ -188,6 +196,22 @@ class RotaryEmbedding(KeepsRows):
                 cos, sin = rows
                 return Lookup((cos, sin), (cos, sin), positions)
         return look_up(self.group, positions, length)
+
+    def _look_up_in_graph(self, positions: Tensor, length: int | None) -> Lookup:
+        """A row for each token, computed from its position in PyTorch's own operators, angles in float64."""
+        if axes(self.group) > 1 or self._apart:
+            raise InputError(f"{self.group.scheme} cannot be exported: its table is not one of one position a token")
+        if self.float32_angles:
+            turns = float32.frequencies(self.group, None if length is None else torch.tensor(length))
+            cos, sin = float32.table(self.group, positions, turns, length)
+        else:
+            turns = torch.tensor(self.group.frequencies(length).tolist(), dtype=torch.float64, device=positions.device)
+            angles, factor = positions.double()[..., None] * turns, self.group.attention_factor(length)
+            cos, sin = ((factor * wide).float() for wide in (angles.cos(), angles.sin()))
+        if self._reversed:
+            sin = -sin
+        both = (cos.flatten(0, -2), sin.flatten(0, -2))
+        return Lookup(both, both, torch.arange(positions.numel(), device=positions.device).view(positions.shape))
 
     def _look_up_float32(self, positions: Tensor, length: int | None) -> Lookup:
         cos, sin = float32.table(self.group, positions, self._float32_turns(positions.device, length), length)

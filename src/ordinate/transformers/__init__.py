@@ -1,4 +1,4 @@
-"""Hugging Face models: converted, loaded with Ordinate's rotary embedding, and run over long texts.
+"""Hugging Face models: converted, loaded with Ordinate's rotary embedding and attention, and run over long texts.
 
 `ordinate.transformers.convert` needs neither torch nor transformers; everything else here does.
 """
@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any
 from ordinate.extras import need
 
 if TYPE_CHECKING:
+    from ordinate.transformers.acceleration import accelerate
     from ordinate.transformers.loading import load
 
-__all__ = ["load"]
+__all__ = ["accelerate", "load"]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "load":
+    if name in __all__:
         need("transformers", "torch", "transformers", "safetensors", "tokenizers")
+        from ordinate.transformers.acceleration import accelerate
         from ordinate.transformers.loading import load
 
-        return load
+        return {"accelerate": accelerate, "load": load}[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

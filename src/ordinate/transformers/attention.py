@@ -1,24 +1,28 @@
-"""Attention of a chunk of queries to a long past on a CPU, without a mask of queries times keys."""
+"""`ordinate.ops.attend` as an attention implementation of transformers, on explicit request."""
 
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from transformers import AttentionInterface, AttentionMaskInterface
-from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
-NAME = "ordinate_past"
+from ordinate.errors import InputError
+from ordinate.ops import attend as attend_to
+
+NAME = "ordinate"
 """What the implementation is called in transformers' registry."""
 
-# PyTorch's fused attention for CPUs; it also returns the logarithm of each query's denominator.
-_fused = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+# A mask of one row, which a layer's every query shares, has one of these types, so that it is no mask of
+# transformers' own: what follows from the order of the tokens is not in it.
+_CAUSAL = torch.uint8
+_CAUSAL_IN_WINDOW = torch.int8
 
 
 def register() -> None:
     """Enter the implementation in transformers' registry, where models find it by its name.
 
-    Nothing that is there is changed: `attn_implementation="ordinate_past"` asks for it.
+    Nothing that is there is changed: `attn_implementation="ordinate"` asks for it.
     """
     AttentionInterface.register(NAME, attend)
     AttentionMaskInterface.register(NAME, mask)
@@ -28,44 +32,73 @@ def mask(
     batch_size: int,
     q_length: int,
     kv_length: int,
-    q_offset: int = 0,
-    kv_offset: int = 0,
+    q_offset: int | Tensor = 0,
+    kv_offset: int | Tensor = 0,
     attention_mask: Tensor | None = None,
     local_size: int | None = None,
     allow_is_causal_skip: bool = True,
+    config: Any = None,
     **others: Any,
 ) -> Tensor | None:
-    """The mask of a forward pass, or None where each query sees all keys up to its own.
+    """What `attend` needs to know of a forward pass: nothing of queries times keys where order and padding say it all.
 
     Args:
         batch_size: sequences
         q_length: queries
-        kv_length: keys, the queries' own among them
+        kv_length: keys, the queries' own and a static cache's empty places among them
         q_offset: the first query's place
         kv_offset: the first key's place
         attention_mask: [batch, keys], true for tokens that are there; None for all
         local_size: how far a query sees where that is bounded, [token]
-        allow_is_causal_skip: transformers' word that the pattern is causal and nothing else
+        allow_is_causal_skip: transformers' word that the pattern is causal, within `local_size`, and nothing else
+        config: the model's, which says whether `local_size` is a sliding window
         others: what transformers hands to every implementation
 
     Returns:
-        None, or transformers' own [batch, 1, queries, keys], bool
+        None where each query sees all keys up to its own, the last query's the last; [batch or 1, 1, 1, keys],
+        uint8, where 0 hides a key from all queries and keys after the last query are left out, int8 where the layer's
+        window holds as well; or transformers' own [batch, 1, queries, keys], bool
     """
-    last = isinstance(q_offset, int) and isinstance(kv_offset, int) and q_offset + q_length == kv_offset + kv_length
-    everything = attention_mask is None or bool(attention_mask.all())
-    if allow_is_causal_skip and last and everything and (local_size is None or kv_length < local_size):
-        return None
-    return sdpa_mask(
-        batch_size=batch_size,
-        q_length=q_length,
-        kv_length=kv_length,
-        q_offset=q_offset,
-        kv_offset=kv_offset,
-        attention_mask=attention_mask,
-        local_size=local_size,
-        allow_is_causal_skip=allow_is_causal_skip,
+    settings = {
+        "batch_size": batch_size,
+        "q_length": q_length,
+        "kv_length": kv_length,
+        "q_offset": q_offset,
+        "kv_offset": kv_offset,
+        "attention_mask": attention_mask,
+        "local_size": local_size,
+        "allow_is_causal_skip": False,
+        "config": config,
         **others,
-    )
+    }
+    if torch.compiler.is_compiling() or "allow_is_bidirectional_skip" in others:
+        return sdpa_mask(**settings)
+    keys = int(q_offset) + q_length - int(kv_offset)
+    bounded = local_size is not None and keys > local_size
+    known = not bounded or getattr(config, "sliding_window", None) == local_size
+    if not 0 < keys <= kv_length or not (known and allow_is_causal_skip):
+        made = sdpa_mask(**settings)
+        # One query meets a static cache: transformers never leaves the mask out there.
+        if made is None or q_length > 1 or not 0 < keys <= kv_length:
+            return made
+        made = made[..., :keys]
+        return _everything(_CAUSAL, keys, made.device) if bool(made.all()) else made
+    there = None if attention_mask is None else attention_mask[:, int(kv_offset) : int(kv_offset) + keys]
+    if there is not None and there.shape[1] < keys:
+        there = torch.nn.functional.pad(there, (0, keys - there.shape[1]))
+    if there is not None and bool(there.all()):
+        there = None
+    if there is None and keys == kv_length and not bounded:
+        return None
+    kind = _CAUSAL_IN_WINDOW if bounded else _CAUSAL
+    if there is None:
+        return _everything(kind, keys, others.get("device", "cpu"))
+    return there.to(kind)[:, None, None]
+
+
+def _everything(kind: torch.dtype, keys: int, device: Any) -> Tensor:
+    """A mask that hides nothing, whose length alone matters: one number, repeated by stride 0."""
+    return torch.ones(1, dtype=kind, device=device).expand(1, 1, 1, keys)
 
 
 def attend(
@@ -77,55 +110,74 @@ def attend(
     dropout: float = 0.0,
     scaling: float | None = None,
     is_causal: bool | None = None,
-    **others: Any,
+    softcap: float | None = None,
+    s_aux: Tensor | None = None,
+    position_bias: Tensor | None = None,
+    sliding_window: int | None = None,
+    output_attentions: bool | None = False,
+    **others: Any,  # noqa: ARG001
 ) -> tuple[Tensor, None]:
-    """Attention as transformers' "sdpa" computes it; queries with a past, on a CPU and without gradient, in two parts.
-
-    The past is attended to without a mask, the queries' own tokens causally, and the two are merged:
-    share = sigmoid(lse_past - lse_own); out = share * past + (1 - share) * own
-    where lse is the logarithm of the sum of exp(logit) over that part's keys. This is the same softmax; a mask of
-    queries times keys would cost half as much time again.
+    """Attention of one layer by `ordinate.ops.attend`: key heads are not repeated, nothing is copied.
 
     Args:
         module: the attention layer
         query: [batch, heads, queries, head_dim]
         key, value: [batch, key-value heads, keys, head_dim], the queries' own tokens last
-        attention_mask: what `mask` returned
-        dropout: only 0 takes the fast way
+        attention_mask: what `mask` returned, or transformers' own: bool, or floats that are added to the logits
+        dropout: only 0 can be computed
         scaling: what multiplies q k; None for 1 / sqrt(head_dim)
         is_causal: overrides the module's own word
+        softcap: the bound of logits, [logit]
+        s_aux: [heads], a logit more in each denominator (gpt-oss), [logit]
+        position_bias: [batch or 1, heads, queries, keys], [logit]
+        sliding_window: how far this layer sees where `mask` found that it matters, [token]; where not given the
+            configuration's
+        output_attentions: only False can be computed
         others: what transformers hands to every implementation
 
     Returns:
         [batch, queries, heads, head_dim], and None for the weights, which are never held
 
-    Source: Dao et al. 2022, arXiv:2205.14135, section 3.1 (softmax over blocks).
-    Differs from the paper: two parts, merged by the difference of their logarithms.
+    Raises:
+        InputError: dropout, weights asked for, or a layer that does not say its window
     """
-    queries, past = query.shape[2], key.shape[2] - query.shape[2]
-    causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
-    gradient = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (query, key, value))
-    plain = others.get("softcap") is None and others.get("position_bias") is None and key.shape[-1] == value.shape[-1]
-    two_parts = attention_mask is None and causal and queries > 1 and past > 0
-    if two_parts and plain and query.device.type == "cpu" and not dropout and not gradient:
-        return _in_two_parts(query, key, value, past, scaling), None
-    if two_parts:
-        # Without a mask "sdpa" would take the first key for the first query's own.
-        rows = torch.arange(past, past + queries, device=query.device)
-        attention_mask = (rows[:, None] >= torch.arange(past + queries, device=query.device))[None, None]
-    return sdpa_attention_forward(
-        module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, is_causal=is_causal, **others
+    if dropout:
+        raise InputError(f"attention {NAME!r} has no dropout: attention_dropout must be 0, got {dropout}")
+    if output_attentions:
+        raise InputError(f"attention {NAME!r} holds no weights: output_attentions must be False, got True")
+    window = None
+    seen, bias = None, position_bias
+    if attention_mask is None:
+        causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
+    else:
+        keys = attention_mask.shape[-1]
+        if keys < key.shape[2]:
+            key, value = key[:, :, :keys], value[:, :, :keys]
+            bias = None if bias is None else bias[..., :keys]
+        kind = attention_mask.dtype
+        causal = kind in (_CAUSAL, _CAUSAL_IN_WINDOW)
+        if causal:
+            seen = None if attention_mask.stride(3) == 0 else attention_mask.view(torch.bool)
+        elif kind == torch.bool:
+            seen = attention_mask
+        else:
+            bias = attention_mask if bias is None else bias + attention_mask
+        if kind == _CAUSAL_IN_WINDOW:
+            if sliding_window is None:
+                sliding_window = getattr(getattr(module, "config", None), "sliding_window", None)
+            if sliding_window is None:
+                raise InputError(f"{type(module).__name__} must hand its sliding_window to the attention, got None")
+            window = (sliding_window - 1, None)
+    out = attend_to(
+        query.transpose(1, 2),
+        key.transpose(1, 2),
+        value.transpose(1, 2),
+        causal=causal,
+        softmax_scale=scaling,
+        softcap=softcap,
+        window=window,
+        sink_logits=None if s_aux is None else s_aux.float(),
+        mask=seen,
+        bias=None if bias is None else bias.to(torch.promote_types(bias.dtype, torch.float32)),
     )
-
-
-def _in_two_parts(query: Tensor, key: Tensor, value: Tensor, past: int, scaling: float | None) -> Tensor:
-    batch, heads, queries, head_dim = query.shape
-    shared = key.shape[1]
-    groups = heads // shared
-    # All query heads of a key-value head attend to the same past: they are one head with more queries.
-    folded = query.reshape(batch, shared, groups * queries, head_dim)
-    before, before_lse = _fused(folded, key[:, :, :past], value[:, :, :past], 0.0, False, scale=scaling)
-    own_key, own_value = (tensor[:, :, past:].repeat_interleave(groups, dim=1) for tensor in (key, value))
-    own, own_lse = _fused(query, own_key, own_value, 0.0, True, scale=scaling)
-    share = torch.sigmoid(before_lse.reshape(own_lse.shape) - own_lse)[..., None].to(own.dtype)
-    return torch.lerp(own, before.reshape(own.shape), share).transpose(1, 2).contiguous()
+    return out, None

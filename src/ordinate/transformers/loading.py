@@ -5,12 +5,10 @@ from typing import Any
 
 import torch
 import transformers
-from torch import nn
 
-from ordinate.dialects import read
 from ordinate.errors import InputError
-from ordinate.schemes.base import Rotary
-from ordinate.transformers import attention as past_attention
+from ordinate.transformers import attention as own_attention
+from ordinate.transformers.acceleration import rotary_module, rotating_groups
 from ordinate.transformers.convert import checked_directory
 from ordinate.transformers.rotary import replacement
 
@@ -31,8 +29,8 @@ def load(
         directory: a Hugging Face directory with safetensors weights, as `converted` returns
         float32_angles: compute angles in float32 as transformers does, to the bit, errors included
         dtype: of the weights; the one that config.json states where not given
-        attention: transformers' name of an implementation, or "ordinate_past", which reads long texts in chunks
-            faster on a CPU; transformers' own choice where not given
+        attention: transformers' name of an implementation, or "ordinate", `ordinate.ops.attend`; transformers' own
+            choice where not given
 
     Returns:
         the model, in evaluation mode, and its tokenizer
@@ -42,12 +40,9 @@ def load(
             Llama's and its kin's is, or computes something else
     """
     directory = checked_directory(Path(directory))
-    spec = read(directory)
-    rotating = {name: group for name, group in spec.groups.items() if isinstance(group.encoding, Rotary)}
-    # A model may have no layer of a kind that its family has.
-    groups = {name: group for name, group in rotating.items() if group.layers != ()}
-    if attention == past_attention.NAME:
-        past_attention.register()
+    groups = rotating_groups(directory)
+    if attention == own_attention.NAME:
+        own_attention.register()
     options = {"local_files_only": True, "trust_remote_code": False}
     bars = transformers.utils.logging.is_progress_bar_enabled()
     transformers.utils.logging.disable_progress_bar()
@@ -66,9 +61,6 @@ def load(
         if bars:
             transformers.utils.logging.enable_progress_bar()
     if groups:
-        decoder = model.get_decoder()
-        own = getattr(decoder, "rotary_emb", None)
-        if not isinstance(own, nn.Module):
-            raise InputError(f"{type(model).__name__} has no rotary module at {type(decoder).__name__}.rotary_emb")
-        decoder.rotary_emb = replacement(own, groups, float32_angles=float32_angles)
+        own = rotary_module(model)
+        model.get_decoder().rotary_emb = replacement(own, groups, float32_angles=float32_angles)
     return model.eval(), tokenizer

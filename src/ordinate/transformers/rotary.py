@@ -25,7 +25,7 @@ class DecoderRotary(nn.Module):
     Args:
         groups: the groups that rotate, by layer type
         float32_angles: compute in float32 as transformers does, to the bit
-        duplicate: how the full width is filled: "half" as Llama's module, "interleaved" as Cohere's
+        duplicate: how the width is filled: "half" as Llama's module, "interleaved" as Cohere's, "none" as gpt-oss's
 
     Attributes:
         length: what methods that depend on the length are to assume, [token]; None for the highest position of each
@@ -62,7 +62,7 @@ class DecoderRotary(nn.Module):
             layer_type: which layers are meant, where there are several groups
 
         Returns:
-            cos, sin: [batch, tokens, rotary_dim], of the dtype of `x`
+            cos, sin: [batch, tokens, rotary_dim], of the dtype of `x`; half of it for "none"
         """
         if layer_type is None and len(self._by_layer_type) == 1:
             layer_type = next(iter(self._by_layer_type))
@@ -99,7 +99,7 @@ def replacement(own: nn.Module, groups: Mapping[str, LayerGroup], *, float32_ang
     positions = torch.arange(_COMPARED)[None]
     like = torch.zeros((), dtype=torch.float32)
     layer_types = list(groups) if named else [None]
-    layouts: tuple[Duplicate, ...] = ("half", "interleaved")
+    layouts: tuple[Duplicate, ...] = ("half", "interleaved", "none")
     apart = math.inf
     for duplicate in layouts:
         rotary = DecoderRotary(groups, float32_angles=float32_angles, duplicate=duplicate)

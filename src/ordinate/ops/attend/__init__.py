@@ -9,6 +9,7 @@ import numpy as np
 from ordinate.errors import Unavailable
 from ordinate.ops.attend.arguments import Call, checked
 from ordinate.ops.attend.merge import merge
+from ordinate.ops.attend.plain import attend_plain
 from ordinate.ops.attend.values import is_traced
 from ordinate.ops.backends import choose
 from ordinate.ops.rotate.arguments import Pairing, Part, dtype_name
@@ -115,6 +116,18 @@ def attend(
     >>> attend(q, k, v, causal=True).ravel()
     array([1., 2.])
     """
+    # Most calls give nothing else: those are found out first.
+    if (
+        backend == "auto"
+        and query_positions is key_positions is key_lengths is cu_seqlens_q is cu_seqlens_k is block_table is None
+        and bias is slopes is by_distance is reach is scheme is learned is None
+        and softcap is sink_logits is cos is sin is query_scale is None
+        and (type(keep_first), keep_first, pairing, part) == (int, 0, "half", "first")
+        and return_lse is False
+    ):
+        made = attend_plain(q, k, v, causal, softmax_scale, window, mask)
+        if made is not None:
+            return made
     call = checked(
         q,
         k,

@@ -46,6 +46,10 @@ def by_blocks(rules: Rules, tensors: Mapping[str, Tensor]) -> tuple[Tensor, Tens
 def whole(rules: Rules, tensors: Mapping[str, Tensor]) -> tuple[Tensor, Tensor | None]:
     """The same as one block, in operators that torch can trace."""
     rows, keys = slice(0, tensors["q"].shape[2]), slice(0, tensors["k"].shape[2])
+    shared = tensors["q"].shape[1] // tensors["k"].shape[1]
+    if shared > 1:
+        # Heads and queries as one axis would tie the graph to lengths for which that is a view.
+        tensors = {**tensors, **{name: tensors[name].repeat_interleave(shared, 1) for name in ("k", "v")}}
     out, lse = _block(rules, tensors, rows, keys)
     return out.transpose(1, 2), lse
 

@@ -37,12 +37,11 @@ INLINE void dot(const float *q, int lead, const T *const *keys, int dim, float *
         }
     }
     F total = sums(acc);
+    for (int r = 0; r < R; ++r) __builtin_memcpy(x + r * KB, reinterpret_cast<const float *>(&total) + r * N, N * 4);
+    if (d == dim) return;
     for (int r = 0; r < R; ++r)
-        for (int j = 0; j < N; ++j) {
-            float rest = 0;
-            for (int i = d; i < dim; ++i) rest += q[r * lead + i] * to_float(keys[j][i]);
-            x[r * KB + j] = total[r * N + j] + rest;
-        }
+        for (int j = 0; j < N; ++j)
+            for (int i = d; i < dim; ++i) x[r * KB + j] += q[r * lead + i] * to_float(keys[j][i]);
 }
 
 // out[r] += sum over j of p[r][j] v[j]
@@ -162,6 +161,8 @@ void read_unit(const Attention &a, const PaddedTables &tables, Unit &unit, const
     for (int64_t i = 0; i < int64_t(a.kv_heads) * padded * value_lead; ++i) unit.output[i] = 0;
 
     const bool direct_keys = a.k.stride[3] == 1 && !a.rotation, direct_values = a.v.stride[3] == 1;
+    // Rows of a head that lie behind one another the processor fetches ahead by itself.
+    const bool follows = !s.pages && a.k.stride[1] == a.dim && a.v.stride[1] == a.value_dim;
     const T *k[KB], *v[KB];
     const float *wide_k[KB], *wide_v[KB];
     for (int64_t first = unit.first; first < unit.last; first += KB) {
@@ -169,7 +170,13 @@ void read_unit(const Attention &a, const PaddedTables &tables, Unit &unit, const
         const Keys keys = keys_of(s.key_positions, first, n);
         const bool empties = keys.lowest < 0;
         for (int h = 0; h < a.kv_heads; ++h) {
-            for (int j = 0; j < KB; ++j) {
+            if (follows) {
+                const T *at_key = static_cast<const T *>(a.k.data) + key_offset(a, s, a.k, first) + h * a.k.stride[2];
+                const T *at_value = static_cast<const T *>(a.v.data) + key_offset(a, s, a.v, first) + h * a.v.stride[2];
+                for (int j = 0; j < n; ++j) k[j] = at_key + j * a.k.stride[1], v[j] = at_value + j * a.v.stride[1];
+                for (int j = n; j < KB; ++j) k[j] = at_key, v[j] = at_value;
+            }
+            for (int j = 0; j < KB && !follows; ++j) {
                 // Rows beyond the last, and slots that are empty, stand for their neighbours: their weight is 0.
                 const int64_t key = first + (j < n ? j : 0);
                 const int64_t at = key_offset(a, s, a.k, key) + h * a.k.stride[2];
