@@ -126,8 +126,9 @@ void one_attention(int threads) {
     a.threads = threads;
     if (chance(0.2)) a.softcap = 3;
     a.causal = chance(0.5);
-    if (chance(0.3)) a.left = whole(0, 40), a.keep_first = whole(0, 3);
+    if (chance(0.3)) a.left = whole(0, 40);
     if (chance(0.2)) a.right = whole(0, 40);
+    a.keep_first = chance(0.3) ? whole(1, 70) : 0;
     const int table = 400;
     const int pairs = whole(1, dim / 2);
     Array cos(Dtype::f32, {table, pairs}), sin(Dtype::f32, {table, pairs});
@@ -189,8 +190,9 @@ void one_attention(int threads) {
                 double top = a.sink_logits ? sinks[h] : -INFINITY;
                 for (int j = 0; j < keys; ++j) {
                     const int kp = key_at[b][j];
-                    bool seen = kp >= 0 && !(a.causal && kp > qp) && !(a.right != unlimited && kp > qp + a.right);
-                    seen = seen && (a.left == unlimited || kp >= qp - a.left || kp < a.keep_first);
+                    bool seen = kp >= a.keep_first;
+                    seen = !seen || ((a.right == unlimited || kp <= qp + a.right) && (a.left == unlimited || kp >= qp - a.left));
+                    seen = seen && kp >= 0 && !(a.causal && kp > qp);
                     if (!seen) continue;
                     key[j].resize(dim);
                     for (int d = 0; d < dim; ++d) key[j][d] = k.at(b, j, g, d);

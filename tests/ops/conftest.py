@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from ordinate.ops.backends import compiled
+
 
 @pytest.fixture(scope="session")
 def tolerance():
@@ -43,3 +45,13 @@ def nan_memory(monkeypatch):
         monkeypatch.setattr(torch, name, filled(make))
     for name, make in numpy_makers.items():
         monkeypatch.setattr(np, name, filled(make))
+
+
+@pytest.fixture(params=compiled.instruction_sets() if compiled else [])
+def instruction_set(request):
+    """Each instruction set that this processor has, in use."""
+    assert compiled is not None
+    best = compiled.instruction_set()
+    assert compiled.use_instruction_set(request.param)
+    yield request.param
+    compiled.use_instruction_set(best)

@@ -38,16 +38,16 @@ def test_it_is_scaled_dot_product_attention(backend, dtype, near):
     assert torch.allclose(attend(q, k, v, causal=True, softmax_scale=0.3, backend=backend), right, rtol=0, atol=near)
 
 
-@BACKENDS
-def test_its_gradients_are_those_of_scaled_dot_product_attention(backend):
+@pytest.mark.parametrize("backend, learned", [*((name, False) for name in backends()), ("eager", True), ("auto", True)])
+def test_its_gradients_are_those_of_scaled_dot_product_attention(backend, learned):
     causal = torch.ones(40, 57, dtype=torch.bool).tril(17)
     upstream, bias = torch.randn(2, 40, 6, 32), torch.randn(2, 6, 40, 57)
     made = []
     for function in (
-        lambda q, k, v, b: attend(q, k, v, causal=True, bias=b, backend=backend),
-        lambda q, k, v, b: sdpa(q, k, v, attn_mask=b.masked_fill(~causal, -torch.inf)),
+        lambda q, k, v, b=bias: attend(q, k, v, causal=True, bias=b, backend=backend),
+        lambda q, k, v, b=bias: sdpa(q, k, v, attn_mask=b.masked_fill(~causal, -torch.inf)),
     ):
-        leaves = [x.clone().requires_grad_() for x in (*drawn(), bias)]
+        leaves = [x.clone().requires_grad_() for x in (*drawn(), *([bias] if learned else []))]
         made.append(torch.autograd.grad(function(*leaves), leaves, upstream))
     for ours, theirs in zip(*made, strict=True):
         assert torch.allclose(ours, theirs, rtol=1e-5, atol=1e-5)

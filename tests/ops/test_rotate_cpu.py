@@ -19,14 +19,6 @@ INTEGERS = {4: torch.int32, 2: torch.int16}
 REUSED = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=80)
 
 
-@pytest.fixture(params=compiled.instruction_sets())
-def instruction_set(request):
-    best = compiled.instruction_set()
-    assert compiled.use_instruction_set(request.param)
-    yield request.param
-    compiled.use_instruction_set(best)
-
-
 def to_tensors(call, dtype):
     made = {name: torch.from_numpy(value) if isinstance(value, np.ndarray) else value for name, value in call.items()}
     return made | {"q": made["q"].to(dtype), "k": made["k"].to(dtype)}

@@ -11,7 +11,7 @@ from ordinate.registry import suggestion
 
 try:
     from ordinate.ops import _cpu as _compiled  # pyright: ignore[reportAttributeAccessIssue] - built, not written
-except ModuleNotFoundError:
+except ImportError:
     _compiled = None
 
 compiled: ModuleType | None = _compiled

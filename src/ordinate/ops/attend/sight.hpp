@@ -34,7 +34,7 @@ INLINE Sight sight(const Attention &a, const Keys &keys, int32_t low, int32_t hi
         all = all && keys.highest <= low;
     }
     if (a.right != unlimited) {
-        if (keys.lowest > high + a.right) return Sight::none;
+        if (keys.lowest > high + a.right && keys.lowest >= a.keep_first) return Sight::none;
         all = all && keys.highest <= low + a.right;
     }
     if (a.left != unlimited) {
@@ -106,8 +106,8 @@ INLINE I positions_from(const Positions &p, int64_t j) {
 
 INLINE bool visible(const Attention &a, const Row &row, int32_t key) {
     if (key < 0 || (a.causal && key > row.position)) return false;
-    if (a.right != unlimited && key > row.position + a.right) return false;
-    return a.left == unlimited || key >= row.position - a.left || key < a.keep_first;
+    if (key < a.keep_first) return true;
+    return (a.right == unlimited || key <= row.position + a.right) && (a.left == unlimited || key >= row.position - a.left);
 }
 
 // s = -inf where the query does not see the key.
@@ -118,7 +118,7 @@ INLINE void hide(const Attention &a, const Row &row, const Positions &p, int64_t
         I key = positions_from(p, first + j);
         I seen = key >= 0;
         if (a.causal) seen &= key <= at;
-        if (a.right != unlimited) seen &= key <= at + a.right;
+        if (a.right != unlimited) seen &= (key <= at + a.right) | (key < a.keep_first);
         if (a.left != unlimited) seen &= (key >= at - a.left) | (key < a.keep_first);
         F x = load(s + j);
         store(s + j, seen ? x : spread(-INFINITE));
