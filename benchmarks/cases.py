@@ -101,6 +101,14 @@ def rotate_decode() -> Case:
     return Case(*decode())
 
 
+def attend(kind: str, tokens: int, dtype: str) -> Case:
+    """A prompt, its gradient, or one token over a cache."""
+    import attend_cases
+    import torch
+
+    return Case(*getattr(attend_cases, kind)(tokens, getattr(torch, dtype)))
+
+
 CASES: dict[str, Callable[[], Case]] = {"dequantise": dequantise, "table": table, "rotate_d1": rotate_decode}
 for _shape, _dtypes in (("p128", ("float32", "bfloat16", "float16")), ("p64", ("bfloat16",))):
     for _dtype in _dtypes:
@@ -109,3 +117,7 @@ for _shape, _dtypes in (("p128", ("float32", "bfloat16", "float16")), ("p64", ("
         CASES[f"rotate_{_shape}_{_dtype}_transformers"] = partial(
             rotate_prefill, _shape, _dtype, "half", "transformers"
         )
+for _dtype in ("float32", "bfloat16"):
+    for _kind, _sizes in (("prefill", (1024, 2048, 4096, 8192)), ("backward", (1024, 2048)), ("decode", (4096, 32768))):
+        for _size in _sizes:
+            CASES[f"attend_{_kind}_{_size}_{_dtype}"] = partial(attend, _kind, _size, _dtype)

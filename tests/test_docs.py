@@ -66,11 +66,13 @@ def test_the_readmes_first_example_ends_within_60_lines():
     assert fences[1] < 60
 
 
-def test_the_readmes_python_examples_run():
-    examples = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
-    assert examples
-    for example in examples:
-        exec(compile(example, "README.md", "exec"), {})  # noqa: S102 - our own page
+@pytest.mark.parametrize(
+    "page", [p for p in WRITTEN if "```python" in p.read_text(encoding="utf-8")], ids=lambda p: p.name
+)
+def test_the_python_examples_of_a_page_run_in_order(page):
+    together: dict[str, object] = {}
+    for example in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL):
+        exec(compile(example, page.name, "exec"), together)  # noqa: S102 - our own page
 
 
 def test_the_version_is_said_once():

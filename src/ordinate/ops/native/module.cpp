@@ -12,6 +12,7 @@ namespace nb = nanobind;
 namespace ordinate {
 void bind_rotate(nb::module_ &m);
 void bind_attend(nb::module_ &m);
+void bind_memory(nb::module_ &m);
 }  // namespace ordinate
 
 NB_MODULE(_cpu, m) {
@@ -24,4 +25,5 @@ NB_MODULE(_cpu, m) {
     m.def("threads", &ordinate::available_threads, "How many threads a large call may use.");
     ordinate::bind_rotate(m);
     ordinate::bind_attend(m);
+    ordinate::bind_memory(m);
 }

@@ -12,9 +12,6 @@
 namespace nb = nanobind;
 
 namespace ordinate {
-
-ORDINATE_DECLARE(void touch(char *data, int64_t bytes, int32_t nothing, bool ahead, int threads))
-
 namespace {
 
 bool is(nb::handle text, const char *value) {
@@ -151,21 +148,6 @@ bool plain_tensors(nb::args tensors) {
     return runs_at_once();
 }
 
-// Read and write every given array once, in place, without changing it.
-void touch_arrays(nb::args arrays, bool ahead) {
-    Borrowed borrowed;
-    for (nb::handle array : arrays) {
-        const Tensor t = borrowed.array(array, true);
-        int64_t expected = 1;
-        for (int i = t.ndim - 1; i >= 0; --i) {
-            if (t.shape[i] > 1 && t.stride[i] != expected) throw nb::value_error("touch needs contiguous arrays");
-            expected *= t.shape[i];
-        }
-        const int64_t bytes = t.size() * bytes_of(t.dtype);
-        ORDINATE_CALL(touch(static_cast<char *>(t.data), bytes, 0, ahead, available_threads()));
-    }
-}
-
 }  // namespace
 
 void bind_rotate(nb::module_ &m) {
@@ -181,8 +163,6 @@ void bind_rotate(nb::module_ &m) {
           arg("cos").none(), arg("sin").none(), arg("positions").none(), arg("frequencies").none(), arg("magnitude"),
           arg("pairing"), arg("part"), arg("inverse"), "Rotate from memory to memory.");
     m.def("plain_tensors", &plain_tensors, "Whether a kernel may read and write these tensors' memory.");
-    m.def("touch", &touch_arrays, arg("arrays"), arg("ahead") = false,
-          "Read and write arrays in place without changing them: the limit of memory.");
 }
 
 }  // namespace ordinate

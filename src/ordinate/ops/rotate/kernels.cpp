@@ -176,18 +176,4 @@ void rotate(const RotateCall &call) {
     });
 }
 
-// Read and write the same memory once, in order, and change nothing: what a kernel in place is measured against.
-// `ahead` asks for memory early, as the kernels above do.
-void touch(char *data, int64_t bytes, int32_t nothing, bool ahead, int threads) {
-    const int64_t piece = 1 << 18;
-    parallel_for((bytes + piece - 1) / piece, threads, [&](int64_t i, int) {
-        char *p = data + i * piece, *end = data + ((i + 1) * piece < bytes ? (i + 1) * piece : bytes);
-        for (; p + 4 * W <= end; p += 4 * W) {
-            if (ahead) fetch_ahead(p, fetched_ahead);
-            I v = take<I>(p) ^ nothing;
-            std::memcpy(p, &v, sizeof v);
-        }
-    });
-}
-
 }  // namespace ordinate::ORDINATE_ISA
