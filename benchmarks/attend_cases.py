@@ -5,6 +5,7 @@ Prefill is causal over S tokens: 32 heads of 64 channels at 1024, 16 of 128 at 2
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -22,7 +23,7 @@ Row = tuple[str, tuple[str, ...], dict[str, Callable[[], object]], float, str]
 """What a `Case` is made of."""
 
 
-def terms(tokens: int, heads: int, dim: int) -> dict[str, dict[str, object]]:
+def terms(tokens: int, heads: int, dim: int) -> dict[str, dict[str, Any]]:
     """Every positional term that is timed, as arguments of `attend`."""
     cos, sin = (torch.from_numpy(x) for x in LayerGroup("full_attention", Rope(dim)).table(range(tokens)))
     slopes = 2.0 ** -(8 * torch.arange(1, heads + 1) / heads)
@@ -88,7 +89,7 @@ def decode(keys: int, dtype: torch.dtype) -> Row:
         raise RuntimeError("the compiled kernels are not part of this installation: there is nothing to time")
     q, k, v = (drawn(1, n, h, 128, dtype=dtype, seed=i) for i, (n, h) in enumerate(((1, 32), (keys, 8), (keys, 8))))
     every = terms(keys, 32, 128)
-    inter = every["rope"] | {"pairing": "interleaved"}
+    inter: dict[str, Any] = every["rope"] | {"pairing": "interleaved"}
     contenders: dict[str, Callable[[], object]] = {
         "ordinate, rotated keys": lambda: attend(q, k, v, causal=True),
         "ordinate, un-rotated keys": lambda: attend(q, k, v, causal=True, **every["rope"]),

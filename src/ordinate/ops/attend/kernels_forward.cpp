@@ -11,7 +11,7 @@ namespace ordinate::ORDINATE_ISA {
 namespace {
 
 constexpr int NK = 256;       // keys a block
-constexpr int PANELS = 8;     // tiles of rows that meet a block while it is in the cache
+constexpr int PANELS = 16;     // tiles of rows that meet a block while it is in the cache
 static_assert(NK % NR == 0, "a block is whole panels");
 
 // Keys and values of one key head of one sequence, packed:

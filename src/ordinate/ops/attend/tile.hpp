@@ -62,19 +62,30 @@ constexpr float INFINITE = __builtin_inff();
 // smaller would become subnormal in the products with v, and a hundred times slower.
 // 2^y = 2^n 2^f with n the nearest integer; 2^f by the polynomial of least relative error on [-1/2, 1/2].
 INLINE F exponential(F x) {
+#if defined(__AVX512F__)
+    F y = x * LOG2_E;
+    F n = F(_mm512_roundscale_ps((__m512)y, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+    F f = y - n;
+#else
     const F shift = spread(12582912.0f);  // 1.5 * 2^23: adding it rounds to an integer held in the low bits
     F y = x * LOG2_E;
     F bounded = y < SMALLEST ? spread(SMALLEST) : y;
     F t = bounded + shift;
     F f = bounded - (t - shift);
+#endif
     F p = spread(0.001327647129073739f);
     p = p * f + 0.009675540961325169f;
     p = p * f + 0.05550713092088699f;
     p = p * f + 0.24022120237350464f;
     p = p * f + 0.6931469440460205f;
     p = p * f + 1.0000001192092896f;
+#if defined(__AVX512F__)
+    const __mmask16 kept = _mm512_cmp_ps_mask((__m512)y, _mm512_set1_ps(SMALLEST), _CMP_NLT_UQ);
+    return F(_mm512_maskz_scalef_ps(kept, (__m512)p, (__m512)n));
+#else
     F scaled = bits_of<F>(bits_of<U>(p) + (bits_of<U>(t) << 23));
     return y < SMALLEST ? F{} : scaled;
+#endif
 }
 
 INLINE F iota() {
