@@ -48,12 +48,12 @@ def prefill(tokens: int, dtype: torch.dtype) -> Row:
     """A causal prompt, with each term."""
     heads, dim = PROMPTS[tokens]
     q, k, v = (drawn(1, tokens, heads, dim, dtype=dtype, seed=i) for i in range(3))
-    theirs = [x.transpose(1, 2).contiguous() for x in (q, k, v)]
+    q2, k2, v2 = (x.transpose(1, 2).contiguous() for x in (q, k, v))
     contenders: dict[str, Callable[[], object]] = {
         f"ordinate, {name}": lambda term=term: attend(q, k, v, causal=True, **term)
         for name, term in terms(tokens, heads, dim).items()
     }
-    contenders["sdpa, no term"] = lambda: sdpa(*theirs, is_causal=True)
+    contenders["sdpa, no term"] = lambda: sdpa(q2, k2, v2, is_causal=True)
     name = f"attend, causal prompt of {tokens}, {heads} heads of {dim}, {str(dtype).removeprefix('torch.')}"
     return name, TESTS, contenders, off(q, k, v), "largest difference from float64"
 
@@ -67,7 +67,7 @@ def backward(tokens: int, dtype: torch.dtype) -> Row:
     table = drawn(heads, 2 * REACH + 1, dtype=torch.float32, seed=4).requires_grad_()
     plain = attend(*leaves, causal=True)
     learned = attend(*leaves, causal=True, by_distance=table, reach=REACH)
-    sdpas = sdpa(*theirs, is_causal=True)
+    sdpas = sdpa(theirs[0], theirs[1], theirs[2], is_causal=True)
     turned = upstream.transpose(1, 2).contiguous()
     contenders: dict[str, Callable[[], object]] = {
         "ordinate, no term": lambda: torch.autograd.grad(plain, leaves, upstream, retain_graph=True),
@@ -75,7 +75,7 @@ def backward(tokens: int, dtype: torch.dtype) -> Row:
         "sdpa, no term": lambda: torch.autograd.grad(sdpas, theirs, turned, retain_graph=True),
     }
     ours, right = contenders["ordinate, no term"](), contenders["sdpa, no term"]()
-    difference = max(float((a - b.transpose(1, 2)).abs().max()) for a, b in zip(ours, right, strict=True))  # pyright: ignore
+    difference = max(float((a - b.transpose(1, 2)).abs().max()) for a, b in zip(ours, right, strict=True))
     name = (
         f"attend, gradient of a causal prompt of {tokens}, {heads} heads of {dim}, {str(dtype).removeprefix('torch.')}"
     )
