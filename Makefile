@@ -7,7 +7,7 @@ NATIVE := $(VENV)/.native
 # One thread a process: two torch threads on busy cores can be ten times slower than one.
 ONE := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: help setup native system demo check format lint types floors docs docs-check test test-slow mutants bench clean
+.PHONY: help setup native system demo check format lint types floors docs docs-check test test-slow mutants sanitize bench clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -71,6 +71,9 @@ test-slow: setup  ## full counts of every bar; the whole real model
 
 mutants: setup  ## break schemes/ and scaling/ in every small way; the tests must notice
 	$(ONE) $(BIN)/python tools/mutate.py
+
+sanitize: setup  ## the kernels under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer
+	@sh tools/sanitize.sh $(BIN)
 
 bench: setup  ## tests first, then times; writes benchmarks/results/
 	$(ONE) $(BIN)/python benchmarks/run.py

@@ -69,7 +69,7 @@ def backward(tokens: int, dtype: torch.dtype) -> Row:
     learned = attend(*leaves, causal=True, by_distance=table, reach=REACH)
     sdpas = sdpa(theirs[0], theirs[1], theirs[2], is_causal=True)
     turned = upstream.transpose(1, 2).contiguous()
-    contenders: dict[str, Callable[[], object]] = {
+    contenders: dict[str, Callable[[], Any]] = {
         "ordinate, no term": lambda: torch.autograd.grad(plain, leaves, upstream, retain_graph=True),
         "ordinate, learned t5": lambda: torch.autograd.grad(learned, [*leaves, table], upstream, retain_graph=True),
         "sdpa, no term": lambda: torch.autograd.grad(sdpas, theirs, turned, retain_graph=True),
