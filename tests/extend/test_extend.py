@@ -2,7 +2,9 @@
 
 import hashlib
 import json
+import os
 import shutil
+import sys
 
 import msgspec
 import pytest
@@ -115,6 +117,13 @@ def test_the_card_says_what_was_done(model, tmp_path):
         assert words in card
     assert all(f"`{key}`" in card for key in done.parameters)
     assert msgspec.json.decode(msgspec.json.encode(done), type=Extension) == done
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="file names are bytes on Linux")
+def test_a_name_that_is_no_utf8_is_taken(model, tmp_path):
+    out = tmp_path / os.fsdecode(b"caf\xe9")
+    extend(model, to=512, method="yarn", out=out)
+    assert "# caf?" in (out / "README.md").read_text(encoding="utf-8")
 
 
 def test_a_model_that_is_stretched_already_is_stretched_from_its_trained_length(make_model, model, tmp_path):

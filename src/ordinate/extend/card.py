@@ -21,7 +21,8 @@ def write_card(file: Path, extension: "Extension") -> None:
     front = ["library_name: transformers", "pipeline_tag: text-generation", "tags: [ordinate, long-context]"]
     if licence:
         front.insert(0, f"license: {json.dumps(licence)}")
-    name = Path(extension.directory).name
+    # A name in bytes that are no UTF-8 cannot stand in a text.
+    name = Path(extension.directory).name.encode("utf-8", "replace").decode("utf-8")
     numbers = "\n".join(f"| `{key}` | {_shown(value)} |" for key, value in extension.parameters.items())
     sums = "\n".join(f"- {source}: sha256 `{digest}`" for source, digest in extension.sha256.items())
     scaling = {
@@ -59,8 +60,8 @@ model = AutoModelForCausalLM.from_pretrained("{name}")
 tokenizer = AutoTokenizer.from_pretrained("{name}")
 ```
 
-transformers computes rotary angles in float32; `ordinate.transformers.load("{name}")` loads the same model with
-angles in float64.
+transformers computes rotary angles in float32. The same model with angles in float64:
+`model, tokenizer = ordinate.transformers.load("{name}")`.
 
 Written by Ordinate {ordinate.__version__}.
 """

@@ -31,7 +31,7 @@ def choose(group: LayerGroup, *, trained: int, to: int) -> tuple[str, str]:
     """
     factor = to / trained
     if group.scaling is not None:
-        return group.scaling, f"the model is stretched by {group.scaling} already and was trained under it"
+        return group.scaling, f"the model is stretched by {group.scaling} already"
     if len(group.rope.plain()) == 1:
         return "linear", "a single pair of channels turns, and every other method needs several"
     turns = trained * group.rope.plain()[0] / (2 * math.pi)

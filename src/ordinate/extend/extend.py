@@ -124,7 +124,7 @@ def extend(
         method, why = choose(group, trained=trained, to=to)
     elif group.scaling not in (None, method) and method in methods():
         raise InputError(
-            f"{spec.name} is stretched by {group.scaling} already and was trained under it: another method would "
+            f"{spec.name} is stretched by {group.scaling} already: another method would "
             f"change what it knows, so method must be {group.scaling}, got {method}"
         )
     stretched = stretch(method, group.rope, trained=trained, to=to, options=options)
