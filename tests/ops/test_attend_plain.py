@@ -102,3 +102,15 @@ def test_other_options_are_left_to_the_long_way(options):
 def test_a_gradient_is_no_matter_where_none_is_recorded():
     with torch.no_grad():
         assert torch.equal(plain(with_gradient(q), k, v), plain(q, k, v))
+
+
+def test_the_result_lies_where_q_does_whatever_the_default_device():
+    q, k, v = (torch.randn(1, 3, 2, 8) for _ in range(3))
+    right = attend(q, k, v, causal=True)
+    torch.set_default_device("meta")
+    try:
+        out = attend(q, k, v, causal=True)
+    finally:
+        torch.set_default_device(None)
+    assert out.device.type == "cpu"
+    assert torch.equal(out, right)

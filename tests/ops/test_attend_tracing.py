@@ -1,7 +1,5 @@
 """`attend` under torch.compile and torch.export: one graph for every length, of standard operators."""
 
-from importlib.util import find_spec
-
 import pytest
 import torch
 from torch._dynamo.testing import CompileCounter
@@ -10,10 +8,6 @@ from torch.export import Dim, export
 from ordinate.errors import Unavailable
 from ordinate.ops import attend
 from ordinate.schemes.fire import Fire
-
-ROTATION = pytest.mark.skipif(
-    find_spec("ordinate.ops.rotate.operators") is None, reason="rotate reads positions, which no graph can"
-)
 
 
 def batch(queries, keys):
@@ -40,7 +34,6 @@ OPTIONS = {
     },
     "rotation": {"cos": ANGLES.cos(), "sin": ANGLES.sin()},
 }
-NAMES = [pytest.param(name, marks=ROTATION) if name == "rotation" else name for name in OPTIONS]
 
 
 def call(name):
@@ -56,7 +49,7 @@ def equal(one, other):
     return all(torch.allclose(a, b, rtol=0, atol=2e-6) for a, b in pairs)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", OPTIONS)
 def test_it_compiles_into_one_graph_for_every_length(name):
     torch._dynamo.reset()
     counter = CompileCounter()
@@ -95,7 +88,7 @@ def test_gradients_of_a_graph_are_those_of_blocks():
     assert equal(*made)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", OPTIONS)
 def test_it_exports_with_lengths_left_open(name):
     class Attention(torch.nn.Module):
         def forward(self, *arguments):

@@ -65,6 +65,6 @@ def attend_plain(q: Any, k: Any, v: Any, causal: Any, softmax_scale: Any, window
         ):
             return None
         options["mask"] = mask
-    out = torch.empty((batch, queries, heads, of_v[3]), dtype=dtype)
+    out = q.new_empty((batch, queries, heads, of_v[3]))
     compiled.attend(q, k, v, out, None, causal=causal, softmax_scale=softmax_scale, **options)
     return out

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ordinate.errors import InputError
-from ordinate.ops.rotate.arguments import Turn, dtype_name
+from ordinate.ops.rotate.arguments import Turn, check_table, dtype_name
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 INTEGERS = ("int32", "int64")
@@ -61,7 +61,7 @@ def check_shapes(arrays: Mapping[str, Any], turn: Turn, reach: int | None) -> di
         if name in arrays:
             shaped[name] = _check_logits(name, arrays[name], (rows, heads, queries, keys))
     if "cos" in arrays:
-        _check_table(arrays, q, turn)
+        _check_rotation(arrays, q, turn)
     return shaped
 
 
@@ -94,15 +94,9 @@ def _check_heads(arrays: Mapping[str, Any], packed: bool) -> None:
         raise InputError(f"k must have pages of at least one token, got {list(of_k)}")
 
 
-def _check_table(arrays: Mapping[str, Any], q: Any, turn: Turn) -> None:
-    cos, sin = arrays["cos"], arrays["sin"]
-    if len(cos.shape) != 2 or tuple(cos.shape) != tuple(sin.shape) or cos.shape[1] < 1:
-        raise InputError(
-            f"cos and sin must both have shape [table, pairs], got {list(cos.shape)} and {list(sin.shape)}"
-        )
-    for name, table in (("cos", cos), ("sin", sin)):
-        if dtype_name(table) != "float32":
-            raise InputError(f"{name} must be float32, got {dtype_name(table)}")
+def _check_rotation(arrays: Mapping[str, Any], q: Any, turn: Turn) -> None:
+    cos = arrays["cos"]
+    check_table(cos, arrays["sin"])
     width, dim = 2 * cos.shape[1], q.shape[-1]
     if dim < width or (turn.part == "proportional" and dim != width):
         least = "exactly" if turn.part == "proportional" else "at least"

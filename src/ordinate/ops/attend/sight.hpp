@@ -155,42 +155,30 @@ INLINE float finish(const Attention &a, const Row &row, const Sequence &s, const
     if (partly) hide(a, row, p, first, n, x);
     for (int j = n; j < whole; ++j) x[j] = -INFINITE;
 
-    F top = spread(-INFINITE);
-    if (row.table && keys.consecutive) {
-        const float *table = row.table + tables.start(keys.lowest - row.position);
+    // Each pass over the row also finds the largest: what the last one found is returned.
+    F top;
+    auto pass = [&](auto &&value_of) {
+        top = spread(-INFINITE);
         for (int j = 0; j < whole; j += W) {
-            F value = load(x + j) + load(table + j);
+            const F value = value_of(load(x + j), j);
             store(x + j, value);
             top = maximum(value, top);
         }
-        if (a.slopes) {
-            top = spread(-INFINITE);
-            F distance = spread(float(keys.lowest - row.position)) + iota();
-            for (int j = 0; j < whole; j += W) {
-                F value = load(x + j) - row.slope * magnitude(distance);
-                store(x + j, value);
-                top = maximum(value, top);
-                distance += float(W);
-            }
-        }
-    } else if (row.table || (a.slopes && !keys.consecutive)) {
-        for (int j = 0; j < n; ++j) {
-            int32_t d = p[first + j] - row.position;
-            if (row.table) x[j] += row.table[tables.start(d)];
-            if (a.slopes) x[j] -= row.slope * float(d < 0 ? -d : d);
-        }
-        for (int j = 0; j < whole; j += W) top = maximum(load(x + j), top);
-    } else if (a.slopes) {
-        F distance = spread(float(keys.lowest - row.position)) + iota();
-        for (int j = 0; j < whole; j += W) {
-            F value = load(x + j) - row.slope * magnitude(distance);
-            store(x + j, value);
-            top = maximum(value, top);
-            distance += float(W);
-        }
-    } else {
-        for (int j = 0; j < whole; j += W) top = maximum(load(x + j), top);
+    };
+    const float nearest = float(keys.lowest - row.position);
+    if (keys.consecutive && (row.table || a.slopes)) {
+        const float *table = row.table ? row.table + tables.start(keys.lowest - row.position) : nullptr;
+        if (table) pass([&](F value, int j) { return value + load(table + j); });
+        if (a.slopes)
+            pass([&](F value, int j) { return value - row.slope * magnitude(iota() + (nearest + float(j))); });
+        return largest(top);
     }
+    for (int j = 0; j < n && (row.table || a.slopes); ++j) {
+        const int32_t d = p[first + j] - row.position;
+        if (row.table) x[j] += row.table[tables.start(d)];
+        if (a.slopes) x[j] -= row.slope * float(d < 0 ? -d : d);
+    }
+    pass([](F value, int) { return value; });
     return largest(top);
 }
 

@@ -74,15 +74,7 @@ def rotate(
     >>> rotate(q, None, cos, sin)[0]
     array([[[0., 1.]]])
     """
-    torch = sys.modules.get("torch")
-    if (
-        compiled is not None
-        and frequencies is None
-        and cu_seqlens is None
-        and magnitude == 1.0
-        and torch is not None
-        and not torch.compiler.is_dynamo_compiling()
-    ):
+    if compiled is not None and _may_be_short(cu_seqlens, frequencies, magnitude):
         made = compiled.rotate_to_new(q, k, cos, sin, positions, pairing, part, inverse, backend)
         if made is not None:
             return made
@@ -127,14 +119,9 @@ def rotate_(
         InputError: as for `rotate`, or memory that cannot be written; then nothing has been
         Unavailable: the backend asked for is not here
     """
-    torch = sys.modules.get("torch")
     if (
         compiled is not None
-        and frequencies is None
-        and cu_seqlens is None
-        and magnitude == 1.0
-        and torch is not None
-        and not torch.compiler.is_dynamo_compiling()
+        and _may_be_short(cu_seqlens, frequencies, magnitude)
         and compiled.rotate_in_place(q, k, cos, sin, positions, pairing, part, inverse, backend)
     ):
         return q, k
@@ -151,6 +138,18 @@ def rotate_(
         if x is not None:
             implementation.rotate_one_(x, angles, turn)
     return q, k
+
+
+def _may_be_short(cu_seqlens: Any, frequencies: Any, magnitude: float) -> bool:
+    """Whether the compiled module may be asked first: of tensors and a table, outside of a graph."""
+    torch = sys.modules.get("torch")
+    return (
+        frequencies is None
+        and cu_seqlens is None
+        and magnitude == 1.0
+        and torch is not None
+        and not torch.compiler.is_dynamo_compiling()
+    )
 
 
 def _checked(

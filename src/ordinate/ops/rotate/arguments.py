@@ -67,7 +67,7 @@ def has_values(array: Any) -> bool:
 def check_arguments(q: Any, k: Any, angles: Angles, turn: Turn) -> None:
     """Raise `InputError` unless arrays of one library fit together; positions must lie inside the table."""
     if angles.frequencies is None:
-        _check_table(angles.cos, angles.sin)
+        check_table(angles.cos, angles.sin)
     else:
         check_frequencies(angles.frequencies)
         if not is_traced():  # there it may be a symbol
@@ -81,7 +81,8 @@ def check_arguments(q: Any, k: Any, angles: Angles, turn: Turn) -> None:
     _check_positions(angles.positions, leads[0], None if angles.cos is None else angles.cos.shape[0])
 
 
-def _check_table(cos: Any, sin: Any) -> None:
+def check_table(cos: Any, sin: Any) -> None:
+    """Raise `InputError` unless these are the two halves of a table, [table, pairs] in float32."""
     if len(cos.shape) != 2 or tuple(cos.shape) != tuple(sin.shape) or cos.shape[1] < 1:
         raise InputError(
             f"cos and sin must both have shape [table, pairs], got {list(cos.shape)} and {list(sin.shape)}"
