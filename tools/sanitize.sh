@@ -10,7 +10,7 @@ check() {
   shift
   build=$root/build/$name
   "$bin/cmake" -S "$root" -B "$build" -G Ninja -DCMAKE_MAKE_PROGRAM="$bin/ninja" -DORDINATE_KERNEL_TESTS=ON \
-    -DORDINATE_OPENMP=OFF -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS="$*" >/dev/null
+    -DORDINATE_OPENMP=OFF -DORDINATE_IMITATE_TILES=ON -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS="$*" >/dev/null
   "$bin/cmake" --build "$build" >"$build/build.log" 2>&1 || { cat "$build/build.log"; exit 1; }
   echo "$name"
   "$build/kernels_test" "$rounds"

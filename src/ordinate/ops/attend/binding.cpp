@@ -8,7 +8,7 @@ namespace nb = nanobind;
 
 namespace ordinate {
 
-ORDINATE_DECLARE(void attend_forward(const Attention &))
+ORDINATE_DECLARE_TILES(void attend_forward(const Attention &))
 ORDINATE_DECLARE(void attend_decode(const Attention &))
 ORDINATE_DECLARE(void attend_backward(const Attention &))
 
@@ -36,7 +36,7 @@ void forward(nb::handle q, nb::handle k, nb::handle v, nb::handle out, nb::handl
     if (rows <= 16) {
         ORDINATE_CALL(attend_decode(a));
     } else {
-        ORDINATE_CALL(attend_forward(a));
+        ORDINATE_CALL_TILES(attend_forward(a));
     }
 }
 

@@ -173,7 +173,7 @@ void descend(const Attention &a, const Shape &shape, const PaddedTables &tables,
                 for (int j = 0; j < NB; j += W) store(p + j, F{}), store(g + j, F{});
                 continue;
             }
-            finish(a, rows[r], s, tables, keys, from, n, seen == Sight::some, p, room.capped);
+            finish(a, rows[r], s, tables, keys, from, n, seen == Sight::some, 1, W, p, room.capped);
             for (int j = 0; j < whole; j += W) {
                 F probability = exponential(load(p + j) - lse[r]);
                 store(p + j, probability);

@@ -89,7 +89,7 @@ void meet(const Attention &a, const Sequence &s, const PaddedTables &tables, con
             continue;
         }
         any = true;
-        float top = finish(a, rows[r], s, tables, keys, first, n, seen == Sight::some, row);
+        float top = largest(finish(a, rows[r], s, tables, keys, first, n, seen == Sight::some, 1, W, row));
         float &best = unit.top[at + r];
         top = best > top ? best : top;
         const float base = top == -INFINITE ? 0 : top;

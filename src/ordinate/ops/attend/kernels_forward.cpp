@@ -1,21 +1,20 @@
-// attend, forward, where there are many queries: tiles of MR rows against blocks of keys packed once.
+// attend, forward, where there are many queries: tiles of rows against blocks of keys packed once.
 //
 // A row is one query of one head; the heads that share a key head follow each other, so that their rows share tiles.
 #include <cstdlib>
 
 #include "parallel.hpp"
+#include "product.hpp"
+#if defined(ORDINATE_TILES)
+#include "product_tiles.hpp"
+#endif
 #include "sight.hpp"
 #include "workspace.hpp"
 
 namespace ordinate::ORDINATE_ISA {
 namespace {
 
-constexpr int NK = 256;       // keys a block
-constexpr int PANELS = 16;     // tiles of rows that meet a block while it is in the cache
-static_assert(NK % NR == 0, "a block is whole panels");
-
-// Keys and values of one key head of one sequence, packed:
-// each block has keys as [NK / NR][dim][NR] and values as [value_panels][NK][NR].
+// Keys and values of one key head of one sequence, packed block by block.
 struct Packed {
     const Sequence *sequence;
     int kv_head;
@@ -24,213 +23,182 @@ struct Packed {
     Keys *keys;
 };
 
-struct Shape {
-    int dim, value_panels;
-    int64_t key_size() const { return int64_t(NK) * dim; }
-    int64_t block_size() const { return key_size() + int64_t(NK) * value_panels * NR; }
-};
-
-void pack_block(const Attention &a, const Shape &shape, const Packed &packed, int block, float *room) {
-    const Sequence &s = *packed.sequence;
-    const int64_t first = int64_t(block) * NK;
-    const int n = smaller(NK, s.keys - int(first));
-    float *keys = packed.memory + block * shape.block_size();
-    float *values = keys + shape.key_size();
-    packed.keys[block] = keys_of(s.key_positions, first, n);
-    float *rows = room, *turned = room + int64_t(W) * round_up(shape.dim, W);
-    const int lead = round_up(shape.dim, W);
-    for (int j0 = 0; j0 < round_up(n, NR); j0 += W) {
-        for (int j = 0; j < W; ++j) {
-            float *row = rows + j * lead;
-            const int64_t key = first + j0 + j;
-            const int32_t position = j0 + j < n ? s.key_positions[key] : -1;
-            if (position < 0) {  // an empty slot may hold anything, NaN too
-                for (int d = 0; d < lead; ++d) row[d] = 0;
-                continue;
-            }
-            if (j0 + j + W < n)
-                prefetch_row(a.k, key_offset(a, s, a.k, key + W) + packed.kv_head * a.k.stride[2], shape.dim);
-            read_row(a.k, key_offset(a, s, a.k, key) + packed.kv_head * a.k.stride[2], shape.dim, row);
-            if (a.rotation) turn(row, a.rotation, position, 1, turned);
-        }
-        float *panel = keys + int64_t(j0 / NR) * shape.dim * NR + j0 % NR;
-        for (int d0 = 0; d0 < shape.dim; d0 += W) {
-            F tile[W];
-            for (int j = 0; j < W; ++j) tile[j] = load(rows + j * lead + d0);
-            transpose(tile);
-            for (int d = 0; d < W && d0 + d < shape.dim; ++d) store(panel + (d0 + d) * NR, tile[d]);
-        }
-    }
-    for (int j = 0; j < n; ++j) {
-        const int64_t key = first + j;
-        const bool empty = s.key_positions[key] < 0;
-        const int64_t from = key_offset(a, s, a.v, key) + packed.kv_head * a.v.stride[2];
-        if (j + W < n) prefetch_row(a.v, key_offset(a, s, a.v, key + W) + packed.kv_head * a.v.stride[2], a.value_dim);
-        for (int c = 0; c < shape.value_panels; ++c) {
-            float *to = values + (int64_t(c) * NK + j) * NR;
-            const int width = empty ? 0 : smaller(NR, a.value_dim - c * NR);
-            if (width > 0) read_row(a.v, from + c * NR * a.v.stride[3], width, to);
-            for (int d = width; d < NR; ++d) to[d] = 0;
-        }
-    }
-}
-
 // The running softmax of one tile of rows.
+template <class Product>
 struct State {
-    float *query;    // [dim][MR]
-    float *output;   // [value_panels][MR][NR]
-    float top[MR], total[MR];
-    Row rows[MR];
-    int count;       // rows that exist
+    float *query, *output;
+    static constexpr int LANES = (Product::ROWS + W - 1) / W * W;
+    float top[LANES], total[LANES], scale[LANES];
+    Row rows[Product::ROWS];
+    int count;  // rows that exist
     int32_t low, high;
 };
 
-// [MR][lead] to [dim][MR]; writes up to W numbers beyond the last.
-void turn_over(const float *rows, int lead, int dim, float *to) {
-    for (int r0 = 0; r0 < MR; r0 += W)
-        for (int d0 = 0; d0 < dim; d0 += W) {
-            F tile[W];
-            for (int r = 0; r < W; ++r) tile[r] = r0 + r < MR ? load(rows + (r0 + r) * lead + d0) : F{};
-            transpose(tile);
-            // Lanes beyond MR fall on what is written next.
-            for (int d = 0; d < W && d0 + d < dim; ++d) {
-                float *at = to + (d0 + d) * MR + r0;
-                if (MR - r0 >= W || MR < W) {
-                    store(at, tile[d]);
-                } else {
-                    for (int r = r0; r < MR; ++r) at[r - r0] = tile[d][r - r0];
+template <class Product>
+struct Forward {
+    static constexpr int ROWS = Product::ROWS, BLOCK = Product::BLOCK, TILES = Product::TILES;
+    const Attention &a;
+    const Product product;
+    const PaddedTables tables;
+
+    explicit Forward(const Attention &a) : a(a), product(a.dim, a.value_dim), tables(padded_tables(a, BLOCK)) {}
+    Forward(const Forward &) = delete;
+    ~Forward() { free(tables.values); }
+
+    int64_t block_size() const { return product.keys_size() + product.values_size(); }
+    int64_t row_room() const { return int64_t((W > ROWS ? W : ROWS) + 2) * product.row_size(); }
+
+    void pack_block(const Packed &packed, int block, float *room) const {
+        const Sequence &s = *packed.sequence;
+        const int64_t first = int64_t(block) * BLOCK;
+        const int n = smaller(BLOCK, s.keys - int(first)), lead = product.row_size();
+        float *keys = packed.memory + block * block_size();
+        float *values = keys + product.keys_size();
+        packed.keys[block] = keys_of(s.key_positions, first, n);
+        float *rows = room, *turned = room + int64_t(W) * lead;
+        // An empty slot may hold anything, NaN too: its row is 0, as are those that make whole steps.
+        auto read = [&](const Tensor &t, int j, int dim, float *row) {
+            for (int d = dim / W * W; d < lead; d += W) store(row + d, F{});
+            const int64_t key = first + j;
+            if (j >= n || s.key_positions[key] < 0) {
+                for (int d = 0; d < lead; d += W) store(row + d, F{});
+                return false;
+            }
+            if (j + W < n) prefetch_row(t, key_offset(a, s, t, key + W) + packed.kv_head * t.stride[2], dim);
+            read_row(t, key_offset(a, s, t, key) + packed.kv_head * t.stride[2], dim, row);
+            return true;
+        };
+        for (int j0 = 0; j0 < round_up(n, NR > Product::STEP ? NR : Product::STEP); j0 += W) {
+            for (int j = 0; j < W; ++j)
+                if (read(a.k, j0 + j, a.dim, rows + j * lead) && a.rotation)
+                    turn(rows + j * lead, a.rotation, s.key_positions[first + j0 + j], 1, turned);
+            product.pack_keys(rows, lead, j0, keys);
+        }
+        for (int j = 0; j < round_up(n, Product::STEP); ++j) {
+            read(a.v, j, a.value_dim, rows);
+            product.pack_value(rows, j, values);
+        }
+    }
+
+    void open_tile(const Packed &packed, int64_t first, State<Product> &state, float *room) const {
+        const Sequence &s = *packed.sequence;
+        const int64_t rows = int64_t(a.group()) * s.queries;
+        state.count = int(rows - first < ROWS ? rows - first : ROWS);
+        const int lead = product.row_size();
+        float *turned = room + int64_t(ROWS) * lead;
+        const int first_head = packed.kv_head * a.group() + int(first / s.queries), first_query = int(first % s.queries);
+        auto each = [&](auto &&visit) {
+            for (int r = 0, head = first_head, query = first_query; r < state.count; ++r) {
+                visit(r, head, query);
+                if (++query == s.queries) query = 0, ++head;
+            }
+        };
+        each([&](int, int head, int query) { prefetch_row(a.q, query_offset(s, a.q, query) + head * a.q.stride[2], a.dim); });
+        for (int r = 0; r < State<Product>::LANES; ++r) {
+            state.top[r] = -INFINITE;
+            state.total[r] = 0;
+            state.scale[r] = 1;
+        }
+        for (int r = state.count; r < ROWS; ++r)
+            for (int d = 0; d < lead; d += W) store(room + int64_t(r) * lead + d, F{});
+        each([&](int r, int head, int query) {
+            float *to = room + int64_t(r) * lead;
+            Row &row = state.rows[r] = row_of(a, s, tables, head, query);
+            if (r == 0) state.low = state.high = row.position;
+            state.low = smaller(state.low, row.position);
+            state.high = larger(state.high, row.position);
+            for (int d = a.dim / W * W; d < lead; d += W) store(to + d, F{});
+            read_row(a.q, query_offset(s, a.q, query) + head * a.q.stride[2], a.dim, to);
+            if (a.rotation) turn(to, a.rotation, row.position, 1, turned);
+            float scale = a.scale;
+            if (a.query_scale)
+                scale *= static_cast<const float *>(a.query_scale.data)[s.batch * a.query_scale.stride[0] +
+                                                                        (s.first_query + query) * a.query_scale.stride[1]];
+            if (!Product::SCALED && scale > 0) {
+                state.scale[r] = scale;
+            } else {
+                for (int d = 0; d < lead; d += W) store(to + d, load(to + d) * scale);
+            }
+        });
+        product.pack_queries(room, lead, state.query);
+        for (int64_t i = 0; i < product.output_size(); i += W) store(state.output + i, F{});
+    }
+
+    void meet(const Packed &packed, int block, State<Product> &state, float *room) const {
+        const Sequence &s = *packed.sequence;
+        const int64_t first = int64_t(block) * BLOCK;
+        const Keys &keys = packed.keys[block];
+        const Sight seen = sight(a, keys, state.low, state.high);
+        if (seen == Sight::none) return;
+        int n = smaller(BLOCK, s.keys - int(first));
+        if (a.causal && keys.consecutive && state.high - keys.lowest + 1 < n) n = state.high - keys.lowest + 1;
+        const float *packed_keys = packed.memory + block * block_size();
+        product.score(state.query, packed_keys, n, room);
+
+        float decay[State<Product>::LANES];
+        const int whole = round_up(n, Product::STEP);
+        const bool scaled_later = without_terms(a);
+        for (int r0 = 0; r0 < ROWS; r0 += W) {
+            const int count = smaller(W, state.count - r0);
+            F pieces[W];
+            for (int r = 0; r < W; ++r)
+                pieces[r] = r < count ? finish(a, state.rows[r0 + r], s, tables, keys, first, n, seen == Sight::some,
+                                               state.scale[r0 + r], Product::STEP, room + (r0 + r) * Product::LEAD)
+                                      : spread(-INFINITE);
+            const F old = load(state.top + r0), scale = scaled_later ? load(state.scale + r0) : spread(1.0f);
+            const F top = maximum(old, largest_of_each(pieces) * scale);
+            const F base = top == -INFINITE ? F{} : top;
+            const F shrunk = old == -INFINITE ? F{} : exponential(old - base);
+            for (int r = 0; r < W; ++r) {
+                pieces[r] = F{};
+                if (r < count) {
+                    pieces[r] = product.weigh(r0 + r, whole, scale[r], base[r], room);
+                } else if (r0 + r < ROWS) {
+                    product.weigh_nothing(r0 + r, whole, room);
                 }
             }
+            store(state.total + r0, load(state.total + r0) * shrunk + sums(pieces));
+            store(state.top + r0, top);
+            store(decay + r0, shrunk);
         }
-}
+        product.accumulate(packed_keys + product.keys_size(), whole, decay, room, state.output);
+    }
 
-void open_tile(const Attention &a, const Shape &shape, const Packed &packed, const PaddedTables &tables, int64_t first,
-               State &state, float *room) {
-    const Sequence &s = *packed.sequence;
-    const int64_t rows = int64_t(a.group()) * s.queries;
-    state.count = int(rows - first < MR ? rows - first : MR);
-    const int lead = round_up(shape.dim, W);
-    float *turned = room + int64_t(MR) * lead;
-    for (int64_t i = first; i < first + state.count; ++i)
-        prefetch_row(a.q, query_offset(s, a.q, i % s.queries) + (packed.kv_head * a.group() + i / s.queries) * a.q.stride[2],
-                     shape.dim);
-    for (int r = 0; r < MR; ++r) {
-        float *to = room + int64_t(r) * lead;
-        state.top[r] = -INFINITE;
-        state.total[r] = 0;
-        if (r >= state.count) {
-            for (int d = 0; d < lead; d += W) store(to + d, F{});
-            state.rows[r] = state.rows[0];
-            continue;
+    void close_tile(const Packed &packed, State<Product> &state, float *room) const {
+        const Sequence &s = *packed.sequence;
+        for (int r = 0; r < state.count; ++r) {
+            const Row &row = state.rows[r];
+            float top = state.top[r], total = state.total[r], decay = 1;
+            if (a.sink_logits) {
+                const float sink = a.sink_logits[row.head];
+                const float higher = sink > top ? sink : top;
+                decay = top == -INFINITE ? 0 : __builtin_expf(top - higher);
+                total = total * decay + (sink == -INFINITE ? 0 : __builtin_expf(sink - higher));
+                top = higher;
+            }
+            product.read_output(state.output, r, total > 0 || total != total ? decay / total : 0, room);
+            write_row(a.out, query_offset(s, a.out, row.query) + row.head * a.out.stride[2], a.value_dim, room);
+            if (a.lse)
+                static_cast<float *>(a.lse.data)[s.batch * a.lse.stride[0] + row.head * a.lse.stride[1] +
+                                                 (s.first_query + row.query) * a.lse.stride[2]] =
+                    total > 0 || total != total ? top + __builtin_logf(total) : -INFINITE;
         }
-        const int head = packed.kv_head * a.group() + int((first + r) / s.queries), query = int((first + r) % s.queries);
-        Row &row = state.rows[r] = row_of(a, s, tables, head, query);
-        if (r == 0) state.low = state.high = row.position;
-        state.low = smaller(state.low, row.position);
-        state.high = larger(state.high, row.position);
-        read_row(a.q, query_offset(s, a.q, query) + head * a.q.stride[2], shape.dim, to);
-        if (a.rotation) turn(to, a.rotation, row.position, 1, turned);
-        float scale = a.scale;
-        if (a.query_scale)
-            scale *= static_cast<const float *>(
-                a.query_scale.data)[s.batch * a.query_scale.stride[0] + (s.first_query + query) * a.query_scale.stride[1]];
-        for (int d = 0; d < lead; d += W) store(to + d, load(to + d) * scale);
     }
-    turn_over(room, lead, shape.dim, state.query);
-    for (int64_t i = 0; i < int64_t(shape.value_panels) * MR * NR; ++i) state.output[i] = 0;
-}
 
-void meet(const Attention &a, const Shape &shape, const Packed &packed, const PaddedTables &tables, int block,
-          State &state, float *scores) {
-    const Sequence &s = *packed.sequence;
-    const int64_t first = int64_t(block) * NK;
-    const Keys &keys = packed.keys[block];
-    const Sight seen = sight(a, keys, state.low, state.high);
-    if (seen == Sight::none) return;
-    int n = smaller(NK, s.keys - int(first));
-    if (a.causal && keys.consecutive && state.high - keys.lowest + 1 < n) n = state.high - keys.lowest + 1;
-    const float *key_panels = packed.memory + block * shape.block_size();
-    const float *value_panels = key_panels + shape.key_size();
+    void run() const;
+};
 
-    for (int c = 0; c * NR < n; ++c) {
-        F acc[MR][C];
-        clear(acc);
-        multiply<1, MR>(shape.dim, state.query, key_panels + int64_t(c) * shape.dim * NR, acc);
-        put(acc, scores + c * NR, NK);
-    }
-    float decay[MR];
-    const int whole = round_up(n, W);
-    for (int r = 0; r < MR; ++r) {
-        float *x = scores + r * NK;
-        if (r >= state.count) {
-            decay[r] = 0;
-            for (int j = 0; j < whole; j += W) store(x + j, F{});
-            continue;
-        }
-        float top = finish(a, state.rows[r], s, tables, keys, first, n, seen == Sight::some, x);
-        top = state.top[r] > top ? state.top[r] : top;
-        const float base = top == -INFINITE ? 0 : top;
-        decay[r] = state.top[r] == -INFINITE ? 0 : exponential(spread(state.top[r] - base))[0];
-        F sum_of = F{};
-        for (int j = 0; j < whole; j += W) {
-            F p = exponential(load(x + j) - base);
-            sum_of += p;
-            store(x + j, p);
-        }
-        state.total[r] = state.total[r] * decay[r] + sum(sum_of);
-        state.top[r] = top;
-    }
-    for (int c = 0; c < shape.value_panels; ++c) {
-        float *output = state.output + int64_t(c) * MR * NR;
-        F acc[MR][C];
-#pragma GCC unroll 16
-        for (int r = 0; r < MR; ++r)
-#pragma GCC unroll 8
-            for (int i = 0; i < C; ++i) acc[r][i] = load(output + r * NR + i * W) * decay[r];
-        multiply<NK, 1>(n, scores, value_panels + int64_t(c) * NK * NR, acc);
-        put(acc, output, NR);
-    }
-}
-
-void close_tile(const Attention &a, const Packed &packed, State &state, float *room) {
-    const Sequence &s = *packed.sequence;
-    for (int r = 0; r < state.count; ++r) {
-        const Row &row = state.rows[r];
-        float top = state.top[r], total = state.total[r], decay = 1;
-        if (a.sink_logits) {
-            const float sink = a.sink_logits[row.head];
-            const float higher = sink > top ? sink : top;
-            decay = top == -INFINITE ? 0 : __builtin_expf(top - higher);
-            total = total * decay + (sink == -INFINITE ? 0 : __builtin_expf(sink - higher));
-            top = higher;
-        }
-        const float share = total > 0 || total != total ? decay / total : 0;
-        for (int c = 0; c * NR < a.value_dim; ++c)
-            for (int i = 0; i < NR; i += W)
-                store(room + c * NR + i, load(state.output + (int64_t(c) * MR + r) * NR + i) * share);
-        write_row(a.out, query_offset(s, a.out, row.query) + row.head * a.out.stride[2], a.value_dim, room);
-        if (a.lse)
-            static_cast<float *>(a.lse.data)[s.batch * a.lse.stride[0] + row.head * a.lse.stride[1] +
-                                             (s.first_query + row.query) * a.lse.stride[2]] =
-                total > 0 || total != total ? top + __builtin_logf(total) : -INFINITE;
-    }
-}
-
-}  // namespace
-
-void attend_forward(const Attention &a) {
-    const Shape shape{a.dim, round_up(a.value_dim, NR) / NR};
-    const int width = round_up(larger(a.dim, a.value_dim), NR);
+template <class Product>
+void Forward<Product>::run() const {
     const int threads = a.threads;
     const int64_t items = a.sequence_count * a.kv_heads;
-    PaddedTables tables = padded_tables(a, NK);
-    auto blocks_of = [&](int64_t item) { return (a.sequences[item / a.kv_heads].keys + NK - 1) / NK; };
+    auto blocks_of = [&](int64_t item) { return (a.sequences[item / a.kv_heads].keys + BLOCK - 1) / BLOCK; };
     auto chunks_of = [&](int64_t item) {
-        return (int64_t(a.group()) * a.sequences[item / a.kv_heads].queries + MR * PANELS - 1) / (MR * PANELS);
+        return (int64_t(a.group()) * a.sequences[item / a.kv_heads].queries + ROWS * TILES - 1) / (ROWS * TILES);
     };
     // What is packed at once: one key head, or as many as fit 2 MiB.
     auto batch_end = [&](int64_t item, int64_t *blocks) {
-        const int64_t budget = (2 << 20) / (4 * shape.block_size());
+        const int64_t budget = (2 << 20) / (4 * block_size());
         *blocks = blocks_of(item++);
         for (; item < items && *blocks + blocks_of(item) <= budget; ++item) *blocks += blocks_of(item);
         return item;
@@ -242,56 +210,68 @@ void attend_forward(const Attention &a) {
         most_items = end - item > most_items ? end - item : most_items;
         item = end;
     }
-    Memory<float> memory(most_blocks * shape.block_size());
+    Memory<float> memory(most_blocks * block_size());
     Memory<Keys> keys(most_blocks);
     Memory<Packed> packed(most_items);
     Memory<int64_t> block_ends(most_items), chunk_ends(most_items);
-    // A thread's own room.
-    const int64_t query_size = int64_t(a.dim) * MR + W, output_size = int64_t(shape.value_panels) * MR * NR;
-    const int64_t rows_size = int64_t((W > MR ? W : MR) + 3) * width;
-    const int64_t room_size = (PANELS * (query_size + output_size) + MR * NK + rows_size + 15) / 16 * 16;
+    // A thread's own room: its tiles' queries and outputs, what the product works in, and rows.
+    const int64_t query_size = round_up(product.query_size(), 16), output_size = round_up(product.output_size(), 16);
+    const int64_t work = TILES * (query_size + output_size), rows_at = work + round_up(product.room_size(), 16);
+    const int64_t room_size = rows_at + round_up(row_room(), 16);
     Memory<float> rooms(room_size * threads);
-    Memory<State> states(int64_t(PANELS) * threads);
+    Memory<State<Product>> states(int64_t(TILES) * threads);
 
     for (int64_t item = 0; item < items;) {
         int64_t blocks, chunks = 0, at = 0;
         const int64_t end = batch_end(item, &blocks), count = end - item;
         for (int64_t i = 0; i < count; ++i) {
             packed[i] = {&a.sequences[(item + i) / a.kv_heads], int((item + i) % a.kv_heads), int(blocks_of(item + i)),
-                         memory.at() + at * shape.block_size(), keys.at() + at};
+                         memory.at() + at * block_size(), keys.at() + at};
             block_ends[i] = at += blocks_of(item + i);
             chunk_ends[i] = chunks += chunks_of(item + i);
         }
         parallel_for(blocks, threads, [&](int64_t b, int thread) {
             int64_t i = 0;
             while (b >= block_ends[i]) ++i;
-            float *room = rooms.at() + thread * room_size + PANELS * (query_size + output_size) + MR * NK;
-            pack_block(a, shape, packed[i], int(b - (i ? block_ends[i - 1] : 0)), room);
+            pack_block(packed[i], int(b - (i ? block_ends[i - 1] : 0)), rooms.at() + thread * room_size + rows_at);
         });
         // The last rows of a causal sequence are the longest: they go first.
         parallel_for(chunks, threads, [&](int64_t reversed, int thread) {
+            const typename Product::Scope scope;
             const int64_t chunk = chunks - 1 - reversed;
             int64_t i = 0;
             while (chunk >= chunk_ends[i]) ++i;
             const Packed &p = packed[i];
             float *room = rooms.at() + thread * room_size;
-            float *scores = room + PANELS * (query_size + output_size), *row = scores + MR * NK;
-            State *tiles = states.at() + thread * PANELS;
-            const int64_t first = (chunk - (i ? chunk_ends[i - 1] : 0)) * MR * PANELS;
+            State<Product> *tiles = states.at() + thread * TILES;
+            const int64_t first = (chunk - (i ? chunk_ends[i - 1] : 0)) * ROWS * TILES;
             const int64_t rows = int64_t(a.group()) * p.sequence->queries;
             int used = 0;
-            for (; used < PANELS && first + used * MR < rows; ++used) {
+            for (; used < TILES && first + used * ROWS < rows; ++used) {
                 tiles[used].query = room + used * query_size;
-                tiles[used].output = room + PANELS * query_size + used * output_size;
-                open_tile(a, shape, p, tables, first + used * MR, tiles[used], row);
+                tiles[used].output = room + TILES * query_size + used * output_size;
+                open_tile(p, first + used * ROWS, tiles[used], room + rows_at);
             }
             for (int b = 0; b < p.blocks; ++b)
-                for (int t = 0; t < used; ++t) meet(a, shape, p, tables, b, tiles[t], scores);
-            for (int t = 0; t < used; ++t) close_tile(a, p, tiles[t], row);
+                for (int t = 0; t < used; ++t) meet(p, b, tiles[t], room + work);
+            for (int t = 0; t < used; ++t) close_tile(p, tiles[t], room + rows_at);
         });
         item = end;
     }
-    free(tables.values);
+}
+
+}  // namespace
+
+void attend_forward(const Attention &a) {
+#if defined(ORDINATE_TILES)
+    switch (a.q.dtype) {
+        case Dtype::bf16: return Forward<TileProduct<1>>(a).run();
+        case Dtype::f16: return Forward<TileProduct<2>>(a).run();
+        default: return Forward<TileProduct<3>>(a).run();
+    }
+#else
+    Forward<VectorProduct>(a).run();
+#endif
 }
 
 }  // namespace ordinate::ORDINATE_ISA

@@ -130,56 +130,82 @@ INLINE void hide(const Attention &a, const Row &row, const Positions &p, int64_t
             if (!row.mask[(first + j) * a.mask.stride[3]]) s[j] = -INFINITE;
 }
 
-// Products become logits, in place: softcap, biases, sight. Returns the largest. `n` is padded to whole vectors with
-// -inf. Where `capped` is given it receives the logits after the softcap, before any bias.
-INLINE float finish(const Attention &a, const Row &row, const Sequence &s, const PaddedTables &tables, const Keys &keys,
-                    int64_t first, int n, bool partly, float *x, float *capped = nullptr) {
-    const int whole = round_up(n, W);
+// Whether nothing but sight is asked for.
+INLINE bool without_terms(const Attention &a) { return a.softcap <= 0 && !a.bias && !a.table && !a.slopes; }
+
+INLINE F largest_in(const float *x, int whole) {
+    F top = load(x), other = top;
+    int j = W;
+    for (; j + W < whole; j += 2 * W) {
+        top = maximum(load(x + j), top);
+        other = maximum(load(x + j + W), other);
+    }
+    if (j < whole) top = maximum(load(x + j), top);
+    return maximum(other, top);
+}
+
+// Scores times `scale` (which is positive) become logits, in place: softcap, biases, sight. Returns a vector whose
+// largest lane is the largest of them. `n` is padded to a multiple of `step` with -inf. Where `capped` is given it receives
+// the logits after the softcap, before any bias. Without terms the scale is left to the caller.
+INLINE F finish(const Attention &a, const Row &row, const Sequence &s, const PaddedTables &tables, const Keys &keys,
+                int64_t first, int n, bool partly, float scale, int step, float *x, float *capped = nullptr) {
+    const int whole = round_up(n, step);
     const Positions &p = s.key_positions;
     if (a.softcap > 0) {
-        F cap = spread(a.softcap), inverse = spread(1 / a.softcap);
+        F cap = spread(a.softcap), inverse = spread(scale / a.softcap);
         for (int j = 0; j < whole; j += W) {
             F value = cap * hyperbolic_tangent(load(x + j) * inverse);
             store(x + j, value);
             if (capped) store(capped + j, value);
         }
+        scale = 1;
     }
     if (row.bias) {
         const int64_t stride = a.bias.stride[3];
         const float *from = row.bias + first * stride;
         int j = 0;
         if (stride == 1)
-            for (; j + W <= n; j += W) store(x + j, load(x + j) + load(from + j));
-        for (; j < n; ++j) x[j] += from[j * stride];
+            for (; j + W <= n; j += W) store(x + j, load(x + j) * scale + load(from + j));
+        for (; j < n; ++j) x[j] = x[j] * scale + from[j * stride];
+        scale = 1;
     }
-    if (partly) hide(a, row, p, first, n, x);
+    if (partly) {
+        if (keys.consecutive && keys.lowest >= 0 && a.left == unlimited && a.right == unlimited && !row.mask) {
+            n = larger(0, smaller(n, row.position - keys.lowest + 1));  // causal and nothing else: the end is hidden
+        } else {
+            hide(a, row, p, first, n, x);
+        }
+    }
     for (int j = n; j < whole; ++j) x[j] = -INFINITE;
 
-    // Each pass over the row also finds the largest: what the last one found is returned.
-    F top;
-    auto pass = [&](auto &&value_of) {
-        top = spread(-INFINITE);
-        for (int j = 0; j < whole; j += W) {
-            const F value = value_of(load(x + j), j);
-            store(x + j, value);
-            top = maximum(value, top);
-        }
-    };
     const float nearest = float(keys.lowest - row.position);
     if (keys.consecutive && (row.table || a.slopes)) {
+        F top = spread(-INFINITE);
         const float *table = row.table ? row.table + tables.start(keys.lowest - row.position) : nullptr;
-        if (table) pass([&](F value, int j) { return value + load(table + j); });
+        // Each pass also finds the largest: what the last one found is returned.
+        auto pass = [&](auto &&value_of) {
+            top = spread(-INFINITE);
+            for (int j = 0; j < whole; j += W) {
+                const F value = value_of(load(x + j), j);
+                store(x + j, value);
+                top = maximum(value, top);
+            }
+        };
+        if (table) {
+            pass([&](F value, int j) { return value * scale + load(table + j); });
+            scale = 1;
+        }
         if (a.slopes)
-            pass([&](F value, int j) { return value - row.slope * magnitude(iota() + (nearest + float(j))); });
-        return largest(top);
+            pass([&](F value, int j) { return value * scale - row.slope * magnitude(iota() + (nearest + float(j))); });
+        return top;
     }
     for (int j = 0; j < n && (row.table || a.slopes); ++j) {
         const int32_t d = p[first + j] - row.position;
+        x[j] *= scale;
         if (row.table) x[j] += row.table[tables.start(d)];
         if (a.slopes) x[j] -= row.slope * float(d < 0 ? -d : d);
     }
-    pass([](F value, int) { return value; });
-    return largest(top);
+    return largest_in(x, whole);
 }
 
 }  // namespace ordinate::ORDINATE_ISA

@@ -135,12 +135,17 @@ INLINE void braid(F &a, F &b) {
 #endif
 }
 
-// Lane i of the result is the sum of all lanes of v[i].
-INLINE F sums(F (&v)[W]) {
+// Lane i of the result is what `join` makes of all lanes of v[i].
+template <class Join>
+INLINE F across(F (&v)[W], Join &&join) {
 #if defined(__clang__)
-    F total;
-    for (int i = 0; i < W; ++i) total[i] = sum(v[i]);
-    return total;
+    F joined;
+    for (int i = 0; i < W; ++i) {
+        float one = v[i][0];
+        for (int c = 1; c < W; ++c) one = join(spread(one), spread(v[i][c]))[0];
+        joined[i] = one;
+    }
+    return joined;
 #else
 #pragma GCC unroll 4
     for (int b = W / 2; b >= 1; b /= 2) {
@@ -152,10 +157,16 @@ INLINE F sums(F (&v)[W]) {
         }
 #pragma GCC unroll 8
         for (int i = 0; i < b; ++i)
-            v[i] = __builtin_shuffle(v[i], v[i + b], own) + __builtin_shuffle(v[i], v[i + b], other);
+            v[i] = join(__builtin_shuffle(v[i], v[i + b], own), __builtin_shuffle(v[i], v[i + b], other));
     }
     return v[0];
 #endif
+}
+INLINE F sums(F (&v)[W]) {
+    return across(v, [](F x, F y) { return x + y; });
+}
+INLINE F largest_of_each(F (&v)[W]) {
+    return across(v, [](F x, F y) { return maximum(x, y); });
 }
 
 // A W x W block turned over: row i of the result is column i of v.

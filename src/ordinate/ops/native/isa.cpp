@@ -1,9 +1,29 @@
 #include "isa.hpp"
 
 #include <atomic>
+#if defined(ORDINATE_HAS_TILES) && !defined(ORDINATE_IMITATE_TILES)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 namespace ordinate {
 namespace {
+
+// Whether the processor has matrix registers of bfloat16 and the system lets this process use them: Linux reserves
+// their 8 KiB a thread only for those that ask.
+bool tiles_are_here() {
+#if defined(ORDINATE_IMITATE_TILES)
+    return true;
+#elif defined(ORDINATE_HAS_TILES)
+    unsigned a, b, c, d;
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(d >> 22 & 1) || !(d >> 24 & 1)) return false;
+    constexpr long request_permission = 0x1023, tile_data = 18;
+    return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+#else
+    return false;
+#endif
+}
 
 struct Known {
     Isa isa;
@@ -25,6 +45,8 @@ std::vector<Known> known() {
                   __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
     sets.push_back({Isa::avx2, "avx2", avx2});
     sets.push_back({Isa::avx512, "avx512", avx512});
+    static const bool tiles = avx512 && tiles_are_here();
+    if (tiles) sets.push_back({Isa::amx, "amx", true});
 #endif
     return sets;
 }
