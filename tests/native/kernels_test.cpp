@@ -18,7 +18,7 @@
 namespace ordinate {
 ORDINATE_DECLARE_TILES(void attend_forward(const Attention &))
 ORDINATE_DECLARE(void attend_decode(const Attention &))
-ORDINATE_DECLARE(void attend_backward(const Attention &))
+ORDINATE_DECLARE_TILES(void attend_backward(const Attention &))
 }  // namespace ordinate
 
 using namespace ordinate;
@@ -269,7 +269,7 @@ void one_attention(int threads) {
     if (a.table) a.grad_table = grad_table.data();
     if (a.slopes) a.grad_slopes = grad_slopes.data();
     if (a.sink_logits) a.grad_sinks = grad_sinks.data();
-    ORDINATE_CALL(attend_backward(a));
+    ORDINATE_CALL_TILES(attend_backward(a));
     // The output, and so delta, was rounded to the dtype.
     const double wide = dtype == Dtype::f32 ? 4e-5 : dtype == Dtype::f16 ? 0.05 : 0.4, summed = 10 * wide;
     for (size_t i = 0; i < dq.size(); ++i) compare("grad q", grad_q[int64_t(i)], dq[i], wide, text);

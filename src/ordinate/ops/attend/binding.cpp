@@ -10,7 +10,7 @@ namespace ordinate {
 
 ORDINATE_DECLARE_TILES(void attend_forward(const Attention &))
 ORDINATE_DECLARE(void attend_decode(const Attention &))
-ORDINATE_DECLARE(void attend_backward(const Attention &))
+ORDINATE_DECLARE_TILES(void attend_backward(const Attention &))
 
 namespace {
 
@@ -92,7 +92,7 @@ void backward(nb::handle q, nb::handle k, nb::handle v, nb::handle out, nb::hand
             "a gradient was asked for of what is not given");
     if (call.sequences.empty()) return;
     nb::gil_scoped_release release;
-    ORDINATE_CALL(attend_backward(a));
+    ORDINATE_CALL_TILES(attend_backward(a));
 }
 
 }  // namespace

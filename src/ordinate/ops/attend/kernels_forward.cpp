@@ -46,7 +46,7 @@ struct Forward {
     ~Forward() { free(tables.values); }
 
     int64_t block_size() const { return product.keys_size() + product.values_size(); }
-    int64_t row_room() const { return int64_t((W > ROWS ? W : ROWS) + 2) * product.row_size(); }
+    int64_t row_room() const { return int64_t((Product::STEP > ROWS ? Product::STEP : ROWS) + 2) * product.row_size(); }
 
     void pack_block(const Packed &packed, int block, float *room) const {
         const Sequence &s = *packed.sequence;
@@ -74,9 +74,9 @@ struct Forward {
                     turn(rows + j * lead, a.rotation, s.key_positions[first + j0 + j], 1, turned);
             product.pack_keys(rows, lead, j0, keys);
         }
-        for (int j = 0; j < round_up(n, Product::STEP); ++j) {
-            read(a.v, j, a.value_dim, rows);
-            product.pack_value(rows, j, values);
+        for (int j0 = 0; j0 < n; j0 += Product::STEP) {
+            for (int j = 0; j < Product::STEP; ++j) read(a.v, j0 + j, a.value_dim, rows + j * lead);
+            product.pack_values(rows, lead, j0, values);
         }
     }
 

@@ -40,9 +40,12 @@ struct VectorProduct {
             for (int d = 0; d < W && d0 + d < dim; ++d) store(panel + (d0 + d) * NR, tile[d]);
         }
     }
-    INLINE void pack_value(const float *row, int j, float *values) const {
+    // STEP values from j on.
+    INLINE void pack_values(const float *rows, int lead, int j, float *values) const {
         for (int c = 0; c < value_panels; ++c)
-            for (int i = 0; i < NR; i += W) store(values + (int64_t(c) * BLOCK + j) * NR + i, load(row + c * NR + i));
+            for (int k = 0; k < STEP; ++k)
+                for (int i = 0; i < NR; i += W)
+                    store(values + (int64_t(c) * BLOCK + j + k) * NR + i, load(rows + k * lead + c * NR + i));
     }
     // Rows [MR][lead] to [dim][MR].
     INLINE void pack_queries(const float *rows, int lead, float *to) const {
