@@ -124,3 +124,15 @@ def test_a_nan_of_a_query_stays_in_its_row(instruction_set):
     assert out[1, 7, 2].isnan().all()
     out[1, 7, 2] = clean[1, 7, 2]
     assert torch.equal(out, clean)
+
+
+def test_other_users_of_the_matrix_registers_are_not_disturbed(instruction_set):
+    """torch's own products in bfloat16 set these registers up once and rely on them."""
+    torch.manual_seed(0)
+    left, right = torch.randn(64, 256).bfloat16(), torch.randn(256, 96).bfloat16()
+    q, k, v = drawn(130, 130, dim=32, v_dim=32, dtype=torch.bfloat16)
+    before = left @ right
+    first = attend(q, k, v, causal=True, backend="cpu")
+    for _ in range(3):
+        assert torch.equal(left @ right, before)
+        assert torch.equal(attend(q, k, v, causal=True, backend="cpu"), first)

@@ -148,7 +148,7 @@ struct Forward {
             const F old = load(state.top + r0), scale = scaled_later ? load(state.scale + r0) : spread(1.0f);
             const F top = maximum(old, largest_of_each(pieces) * scale);
             const F base = top == -INFINITE ? F{} : top;
-            const F shrunk = old == -INFINITE ? F{} : exponential(old - base);
+            const F shrunk = old == -INFINITE ? spread(1.0f) : exponential(old - base);  // of nothing, nothing is left
             for (int r = 0; r < W; ++r) {
                 pieces[r] = F{};
                 if (r < count) {

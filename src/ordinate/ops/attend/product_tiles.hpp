@@ -77,11 +77,19 @@ struct TileProduct {
     }
     // output = output * decay + weights values
     INLINE void accumulate(const float *values, int n, const float *decay, float *room, float *output) const {
+        const float *weights = room + SCORES;
         float *product = room + SCORES + On::size(DEPTH);
+        // Where no row found a larger logit, which is most often, one limb's products are summed where they belong.
+        const I same = (load(decay) == 1.0f) & (load(decay + 16) == 1.0f);
+        const bool steady = LIMBS == 1 && _mm512_movepi32_mask((__m512i)same) == 0xFFFF;
         for (int c = 0; c < value_steps; ++c) {
-            On::multiply(room + SCORES, DEPTH, values + c * On::size(DEPTH), DEPTH, n / 32);
-            On::store_sums(product);
             float *to = output + c * 4 * TILE;
+            if (steady) {
+                On::add_product(weights, DEPTH, values + c * On::size(DEPTH), DEPTH, n / 32, to);
+                continue;
+            }
+            On::multiply(weights, DEPTH, values + c * On::size(DEPTH), DEPTH, n / 32);
+            On::store_sums(product);
             for (int half = 0; half < 2; ++half)
                 for (int r = 0; r < ROWS; ++r) {
                     const int64_t at = half * 2 * TILE + r * 16;
