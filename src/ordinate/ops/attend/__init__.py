@@ -59,9 +59,9 @@ def attend(
 
     NumPy arrays are computed in float64, torch tensors in float32 (float64 where they are float64), in O(tokens)
     memory; either is rounded once to the dtype of q. Gradients flow to every array of floats, once: none of the second
-    order. In a graph that torch compiles the kernels are one operator, where types and gradients let them take the call;
-    positions must then lie within 2^30 of 0. "eager", and every graph that torch exports, has standard operators, which
-    make all logits at once. A scheme is refused in a graph.
+    order. In a graph that torch compiles the kernels are one operator where types and gradients let them take the call,
+    and positions must then lie within 2^30 of 0. "eager", and every graph that torch exports, has standard operators,
+    which make all logits at once. A scheme is refused in a graph.
 
     A query stands where `query_positions` says, a key where `key_positions` does. Without them key j stands at j, and
     the last query where the last key does: query i of n at length - n + i, of each sequence's own length. These
