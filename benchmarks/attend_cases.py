@@ -1,101 +1,120 @@
-"""`attend` against scaled_dot_product_attention without any positional term, and against one read of a cache.
-
-Prefill is causal over S tokens: 32 heads of 64 channels at 1024, 16 of 128 at 2048, 8 of 64 at 4096, 4 of 128 at
-8192. Decoding is one token of 32 heads over a cache of 8 key heads of 128 channels.
-"""
+"""`attend` against the other ways to a bias in PyTorch, and on two threads."""
 
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 from torch.nn.functional import scaled_dot_product_attention as sdpa
 
-from ordinate.ops import attend, backends
-from ordinate.schemes.rope import Rope
-from ordinate.spec import LayerGroup
+from ordinate.bench.attend import MEASURE, PROMPTS, REACH, TOLERANCE, described, off, prompt, terms
+from ordinate.bench.case import Case, Figure, speed
+from ordinate.bench.rotate import kernels
+from ordinate.ops import attend
 
-PROMPTS = {1024: (32, 64), 2048: (16, 128), 4096: (8, 64), 8192: (4, 128)}
-TESTS = ("tests/ops/test_attend.py", "tests/ops/test_attend_cpu.py")
-REACH = 128
-
-Row = tuple[str, tuple[str, ...], dict[str, Callable[[], object]], float, str]
-"""What a `Case` is made of."""
+TERMS = ("alibi", "t5")
 
 
-def terms(tokens: int, heads: int, dim: int) -> dict[str, dict[str, Any]]:
-    """Every positional term that is timed, as arguments of `attend`."""
-    cos, sin = (torch.from_numpy(x) for x in LayerGroup("full_attention", Rope(dim)).table(range(tokens)))
-    slopes = 2.0 ** -(8 * torch.arange(1, heads + 1) / heads)
-    table = torch.randn(heads, 2 * REACH + 1, generator=torch.Generator().manual_seed(1))
-    rope, t5 = {"cos": cos, "sin": sin}, {"by_distance": table, "reach": REACH}
-    return {"none": {}, "rope": rope, "alibi": {"slopes": slopes}, "t5": t5, "rope and t5": rope | t5}
+def flex(tokens: int, dtype: str) -> Case:
+    """FlexAttention through torch.compile with the same bias, its block mask made before."""
+    q, k, v, every = _given(tokens, dtype)
+    turned = [x.transpose(1, 2).contiguous() for x in (q, k, v)]
+    slopes, table = every["alibi"]["slopes"], every["t5"]["by_distance"]
+
+    def alibi(score: Tensor, batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:  # noqa: ARG001
+        return score - slopes[head] * (query - key)
+
+    def t5(score: Tensor, batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:  # noqa: ARG001
+        return score + table[head, (key - query).clamp(-REACH, REACH) + REACH]
+
+    causal = create_block_mask(lambda b, h, query, key: query >= key, None, None, tokens, tokens, device="cpu")  # noqa: ARG005
+    quick = torch.compile(flex_attention, dynamic=False)
+    contenders, figures, difference = _ours(q, k, v, every)
+    for name, bias in (("none", None), ("alibi", alibi), ("t5", t5)):
+        contenders[f"flex_attention, {name}"] = run = lambda b=bias: quick(*turned, score_mod=b, block_mask=causal)
+        run()
+        figures.append(speed(f"ordinate, {name}", f"flex_attention, {name}", None if bias is None else 3.0))
+    return _case("FlexAttention", tokens, dtype, contenders, figures, difference)
 
 
-def drawn(*shape: int, dtype: torch.dtype, seed: int = 0) -> Tensor:
-    """Normal numbers."""
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
+def masks(tokens: int, dtype: str) -> Case:
+    """SDPA with the bias as a mask: given, and built anew each time."""
+    q, k, v, every = _given(tokens, dtype)
+    turned = [x.transpose(1, 2).contiguous() for x in (q, k, v)]
+    slopes, table = every["alibi"]["slopes"], every["t5"]["by_distance"]
+    places = torch.arange(tokens)
+
+    def built(name: str) -> Tensor:
+        away = places - places[:, None]
+        by_distance = name == "t5"
+        bias = table[:, away.clamp(-REACH, REACH) + REACH] if by_distance else slopes[:, None, None] * away
+        return bias.masked_fill_(away > 0, -torch.inf).to(q.dtype)[None]
+
+    contenders, figures, difference = _ours(q, k, v, every)
+    for name in TERMS:
+        mask = built(name)
+        contenders |= {
+            f"sdpa, {name} mask given": lambda m=mask: sdpa(turned[0], turned[1], turned[2], attn_mask=m),
+            f"sdpa, {name} mask built": lambda n=name: sdpa(turned[0], turned[1], turned[2], attn_mask=built(n)),
+        }
+        figures += [
+            speed(f"ordinate, {name}", f"sdpa, {name} mask given"),
+            speed(f"ordinate, {name}", f"sdpa, {name} mask built", 2.5),
+        ]
+    return _case("SDPA with a mask", tokens, dtype, contenders, figures, difference)
 
 
-def off(q: Tensor, k: Tensor, v: Tensor) -> float:
-    """The largest difference of an output from float64, over the first 256 tokens."""
-    q, k, v = (x[:, :256] for x in (q, k, v))
-    exact = attend(q.double(), k.double(), v.double(), causal=True)
-    return float((attend(q, k, v, causal=True).double() - exact).abs().max())
-
-
-def prefill(tokens: int, dtype: torch.dtype) -> Row:
-    """A causal prompt, with each term."""
-    heads, dim = PROMPTS[tokens]
-    q, k, v = (drawn(1, tokens, heads, dim, dtype=dtype, seed=i) for i in range(3))
-    q2, k2, v2 = (x.transpose(1, 2).contiguous() for x in (q, k, v))
+def two_threads(tokens: int, dtype: str) -> Case:
+    """The same prompt on one thread and on two."""
+    q, k, v, every = _given(tokens, dtype)
+    rope = every["rope"]
     contenders: dict[str, Callable[[], object]] = {
-        f"ordinate, {name}": lambda term=term: attend(q, k, v, causal=True, **term)
-        for name, term in terms(tokens, heads, dim).items()
+        f"ordinate, {count}": lambda: attend(q, k, v, causal=True, **rope) for count in ("two threads", "one thread")
     }
-    contenders["sdpa, no term"] = lambda: sdpa(q2, k2, v2, is_causal=True)
-    name = f"attend, causal prompt of {tokens}, {heads} heads of {dim}, {str(dtype).removeprefix('torch.')}"
-    return name, TESTS, contenders, off(q, k, v), "largest difference from float64"
-
-
-def backward(tokens: int, dtype: torch.dtype) -> Row:
-    """The gradient of a causal prompt, without a term and with a learned table."""
-    heads, dim = PROMPTS[tokens]
-    leaves = [drawn(1, tokens, heads, dim, dtype=dtype, seed=i).requires_grad_() for i in range(3)]
-    theirs = [x.detach().transpose(1, 2).contiguous().requires_grad_() for x in leaves]
-    upstream = drawn(1, tokens, heads, dim, dtype=dtype, seed=3)
-    table = drawn(heads, 2 * REACH + 1, dtype=torch.float32, seed=4).requires_grad_()
-    plain = attend(*leaves, causal=True)
-    learned = attend(*leaves, causal=True, by_distance=table, reach=REACH)
-    sdpas = sdpa(theirs[0], theirs[1], theirs[2], is_causal=True)
-    turned = upstream.transpose(1, 2).contiguous()
-    contenders: dict[str, Callable[[], Any]] = {
-        "ordinate, no term": lambda: torch.autograd.grad(plain, leaves, upstream, retain_graph=True),
-        "ordinate, learned t5": lambda: torch.autograd.grad(learned, [*leaves, table], upstream, retain_graph=True),
-        "sdpa, no term": lambda: torch.autograd.grad(sdpas, theirs, turned, retain_graph=True),
-    }
-    ours, right = contenders["ordinate, no term"](), contenders["sdpa, no term"]()
-    difference = max(float((a - b.transpose(1, 2)).abs().max()) for a, b in zip(ours, right, strict=True))
-    name = (
-        f"attend, gradient of a causal prompt of {tokens}, {heads} heads of {dim}, {str(dtype).removeprefix('torch.')}"
+    figures = [speed("ordinate, two threads", "ordinate, one thread", 1.8)]
+    return Case(
+        f"attend on two threads, causal prompt with rope: {described(tokens, dtype)}",
+        contenders,
+        figures,
+        off(q, k, v, **rope),
+        MEASURE,
+        TOLERANCE[dtype],
+        {"ordinate, two threads": 2},
     )
-    return name, TESTS, contenders, difference, "largest difference of a gradient from sdpa's"
 
 
-def decode(keys: int, dtype: torch.dtype) -> Row:
-    """One token over a cache, rotated or not, against one read of the cache."""
-    module = backends.compiled
-    if module is None:
-        raise RuntimeError("the compiled kernels are not part of this installation: there is nothing to time")
-    q, k, v = (drawn(1, n, h, 128, dtype=dtype, seed=i) for i, (n, h) in enumerate(((1, 32), (keys, 8), (keys, 8))))
-    every = terms(keys, 32, 128)
-    inter: dict[str, Any] = every["rope"] | {"pairing": "interleaved"}
-    contenders: dict[str, Callable[[], object]] = {
-        "ordinate, rotated keys": lambda: attend(q, k, v, causal=True),
-        "ordinate, un-rotated keys": lambda: attend(q, k, v, causal=True, **every["rope"]),
-        "ordinate, un-rotated keys, interleaved": lambda: attend(q, k, v, causal=True, **inter),
-        "ordinate, alibi": lambda: attend(q, k, v, causal=True, **every["alibi"]),
-        "one read of the cache": lambda: (module.read(k), module.read(v)),
+def _given(tokens: int, dtype: str) -> tuple[Tensor, Tensor, Tensor, dict[str, dict[str, Any]]]:
+    kernels()
+    return *prompt(tokens, dtype), terms(tokens, *PROMPTS[tokens])
+
+
+def _ours(
+    q: Tensor, k: Tensor, v: Tensor, every: dict[str, dict[str, Any]]
+) -> tuple[dict[str, Callable[[], Any]], list[Figure], float]:
+    contenders: dict[str, Callable[[], Any]] = {
+        f"ordinate, {name}": lambda term=every[name]: attend(q, k, v, causal=True, **term) for name in ("none", *TERMS)
     }
-    name = f"attend, one token over {keys} keys, 32 heads on 8 of 128, {str(dtype).removeprefix('torch.')}"
-    return name, TESTS, contenders, off(q, k[:, :1], v[:, :1]), "largest difference from float64, over one key"
+    return contenders, [], max(off(q, k, v, **every[name]) for name in TERMS)
+
+
+def _case(
+    rival: str,
+    tokens: int,
+    dtype: str,
+    contenders: dict[str, Callable[[], Any]],
+    figures: list[Figure],
+    difference: float,
+) -> Case:
+    """The rivals must give the same as `attend`: otherwise they were given something else."""
+    for name, run in contenders.items():
+        theirs = run()
+        if name.startswith("ordinate"):
+            continue
+        ours = contenders[f"ordinate, {name.split(', ')[1].split(' ')[0]}"]()
+        apart = float((theirs.transpose(1, 2).double() - ours.double()).abs().max())
+        # A mask is rounded to the dtype, and a logit of -128 with it.
+        if apart > {"float32": 1e-4, "bfloat16": 0.25}[dtype]:
+            raise AssertionError(f"{name} computes something else: {apart:.3g} from ordinate's")
+    title = f"attend against {rival}, causal prompt: {described(tokens, dtype)}"
+    return Case(title, contenders, figures, difference, MEASURE, TOLERANCE[dtype])

@@ -1,123 +1,63 @@
-"""What is timed: for each case the product and its rival on the same input, and the tests that must pass first."""
+"""Everything `make bench` times: what the package can time itself, and what needs this repository or the extra [bench].
+
+Modules are imported when a case is made: each is made in a process of its own.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 
-import numpy as np
+from ordinate import bench
+from ordinate.bench.case import Case
 
-from ordinate import models
-from ordinate.files.dequantise import read_tensor
-from ordinate.files.gguf import read_gguf
-from ordinate.ops.rotate.arguments import Pairing
-from ordinate.schemes.rope import Rope
-from ordinate.spec import LayerGroup
+DEFAULT: dict[str, str] = {}
+REUSED = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(2**40)}
+"""The C library as it is, which gives large memory back and faults it in again, and one that keeps what it has."""
 
-PAIRINGS: tuple[Pairing, ...] = ("half", "interleaved")
+ROTATE = ("tests/ops/test_rotate.py", "tests/ops/test_rotate_cpu.py")
+GRADIENTS = (*ROTATE, "tests/ops/test_rotate_autograd.py")
+GRAPHS = (*ROTATE, "tests/ops/test_rotate_graphs.py")
+ATTEND = ("tests/ops/test_attend.py", "tests/ops/test_attend_cpu.py")
 
 
 @dataclass(frozen=True)
-class Case:
-    """One comparison.
+class Entry:
+    """A case, the tests that must pass before it is timed, and the settings of malloc it is timed under.
 
-    Args:
-        name: what is done
-        tests: paths that pytest must pass before a time counts
-        contenders: callables by name, the product's first
-        difference: the largest difference between their results, computed once; what it is of is in `measure`
-        measure: what `difference` is
+    Both settings where contenders make large memory anew: there the worse result counts.
     """
 
-    name: str
+    make: Callable[[], Case]
     tests: tuple[str, ...]
-    contenders: dict[str, Callable[[], object]]
-    difference: float
-    measure: str
+    mallocs: tuple[dict[str, str], ...] = (DEFAULT,)
 
 
-def dequantise() -> Case:
-    """All tensors of the embedded model, from file to float32."""
-    import gguf
-
-    path = models.find("smollm2").path
-    ours = read_gguf(path)
-    theirs = gguf.GGUFReader(path)
-
-    def ordinate_reads() -> list[np.ndarray]:
-        return [read_tensor(ours, name) for name in ours.tensors]
-
-    def gguf_reads() -> list[np.ndarray]:
-        return [gguf.dequantize(t.data, t.tensor_type).reshape(t.shape[::-1].tolist()) for t in theirs.tensors]
-
-    difference = max(float(np.abs(a - b).max()) for a, b in zip(ordinate_reads(), gguf_reads(), strict=True))
-    return Case(
-        "dequantise SmolLM2-135M Q4_1, 272 tensors",
-        ("tests/files/test_dequantise.py",),
-        {"ordinate": ordinate_reads, "gguf": gguf_reads},
-        difference,
-        "largest absolute difference of a weight",
-    )
+BOTH = (DEFAULT, REUSED)
 
 
-def table() -> Case:
-    """cos and sin of 16,384 positions for SmolLM2's head, computed anew."""
-    import torch
-    from transformers import LlamaConfig
-    from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
-
-    positions = np.arange(16384)
-    group = LayerGroup("full_attention", Rope(head_dim=64, base=100000.0))
-    rope = {"rope_type": "default", "rope_theta": 100000.0}
-    config = LlamaConfig(head_dim=64, hidden_size=576, num_attention_heads=9, rope_parameters=rope)
-    module, x, ids = LlamaRotaryEmbedding(config), torch.zeros(1), torch.from_numpy(positions)[None]
-
-    def transformers_makes() -> object:
-        return module(x, ids)
-
-    exact = np.cos(group.rope.angles(positions))
-    ours = float(np.abs(group.table(positions)[0].astype(np.float64) - exact).max())
-    theirs = float(np.abs(module(x, ids)[0][0, :, :32].double().numpy() - exact).max())
-    return Case(
-        "cos and sin of 16,384 positions, 32 pairs (ordinate: float64 angles; transformers: float32)",
-        ("tests/test_precision.py",),
-        {"ordinate": lambda: group.table(positions), "transformers": transformers_makes},
-        theirs,
-        f"transformers' largest error of a cos, against float64; ordinate's is {ours:.2g}",
-    )
+def _made(module: str, function: str, *given: object) -> Case:
+    return getattr(import_module(module), function)(*given)
 
 
-def rotate_prefill(shape: str, dtype: str, pairing: Pairing, rival: str) -> Case:
-    """q and k of a prompt, rotated in place."""
-    import torch
-    from rotate_cases import prefill
-
-    return Case(*prefill(shape, getattr(torch, dtype), pairing, rival))
-
-
-def rotate_decode() -> Case:
-    """Calls of `rotate` for one token."""
-    from rotate_cases import decode
-
-    return Case(*decode())
-
-
-def attend(kind: str, tokens: int, dtype: str) -> Case:
-    """A prompt, its gradient, or one token over a cache."""
-    import attend_cases
-    import torch
-
-    return Case(*getattr(attend_cases, kind)(tokens, getattr(torch, dtype)))
-
-
-CASES: dict[str, Callable[[], Case]] = {"dequantise": dequantise, "table": table, "rotate_d1": rotate_decode}
-for _shape, _dtypes in (("p128", ("float32", "bfloat16", "float16")), ("p64", ("bfloat16",))):
-    for _dtype in _dtypes:
-        for _pairing in PAIRINGS:
-            CASES[f"rotate_{_shape}_{_dtype}_{_pairing}"] = partial(rotate_prefill, _shape, _dtype, _pairing, "limit")
-        CASES[f"rotate_{_shape}_{_dtype}_transformers"] = partial(
-            rotate_prefill, _shape, _dtype, "half", "transformers"
-        )
+CASES: dict[str, Entry] = {
+    "dequantise": Entry(partial(_made, "files_and_tables", "dequantise"), ("tests/files/test_dequantise.py",), BOTH),
+    "table": Entry(partial(_made, "files_and_tables", "table"), ("tests/test_precision.py",)),
+}
+for _name, _make in bench.CASES.items():
+    if not _name.startswith("rotate_transformers"):
+        CASES[_name] = Entry(_make, ROTATE if _name.startswith("rotate") else ATTEND)
+for _shape in ("p128", "p64"):
+    for _dtype in ("float32", "bfloat16", "float16"):
+        _make = partial(_made, "ordinate.bench.rotate", "against_transformers", _shape, _dtype, True)
+        CASES[f"rotate_transformers_{_shape}_{_dtype}"] = Entry(_make, ROTATE, BOTH)
+for _dtype in ("float32", "bfloat16", "float16"):
+    CASES[f"rotate_two_threads_{_dtype}"] = Entry(partial(_made, "rotate_cases", "two_threads", _dtype), ROTATE)
+for _shape, _dtype in (("p128", "bfloat16"), ("p64", "float32")):
+    _make = partial(_made, "rotate_cases", "out_of_place", _shape, _dtype)
+    CASES[f"rotate_out_of_place_{_shape}_{_dtype}"] = Entry(_make, GRADIENTS, BOTH)
+CASES["rotate_graph"] = Entry(partial(_made, "rotate_cases", "graph"), GRAPHS)
 for _dtype in ("float32", "bfloat16"):
-    for _kind, _sizes in (("prefill", (1024, 2048, 4096, 8192)), ("backward", (1024, 2048)), ("decode", (4096, 32768))):
-        for _size in _sizes:
-            CASES[f"attend_{_kind}_{_size}_{_dtype}"] = partial(attend, _kind, _size, _dtype)
+    CASES[f"attend_flex_{_dtype}"] = Entry(partial(_made, "attend_cases", "flex", 2048, _dtype), ATTEND)
+    CASES[f"attend_masks_{_dtype}"] = Entry(partial(_made, "attend_cases", "masks", 2048, _dtype), ATTEND, BOTH)
+    CASES[f"attend_two_threads_{_dtype}"] = Entry(partial(_made, "attend_cases", "two_threads", 2048, _dtype), ATTEND)

@@ -1,102 +1,110 @@
 """Tests first, then times: `make bench` writes benchmarks/results/NAME.json.
 
-Contenders are interleaved in one process on one thread; a figure is the ratio of the product's CPU time to its
-rival's in the same round, and the median of these over the rounds, with a bootstrap interval of 95 %.
+Each case runs in a process of its own, once for each setting of malloc that it names. Its contenders take turns there;
+a figure is read off each round, and its median over the rounds stands with a bootstrap interval of 95 %.
 
-    python benchmarks/run.py [NAME or its beginning ...]
+    python benchmarks/run.py [--rounds N] [NAME or its beginning ...]
+
+With fewer than 30 rounds it is a trial: everything is run and printed, nothing is written.
 """
 
+import argparse
 import json
 import os
-import platform
-import random
-import statistics
 import subprocess
 import sys
 import time
-from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
-import torch
-from cases import CASES, Case
+from cases import CASES, Entry
 
-from ordinate.ops.backends import compiled
+from ordinate.bench import Inaccurate, asked, machine, measure
+from ordinate.errors import InputError
 
 ROOT = Path(__file__).resolve().parent.parent
-ROUNDS = 31
+RESULTS = ROOT / "benchmarks" / "results"
+ROUNDS, LEAST = 31, 30
 
 
-def measure(case: Case) -> dict[str, object]:
-    """Time every contender in every round and compare them."""
-    seconds: dict[str, list[float]] = {name: [] for name in case.contenders}
-    for round_number in range(ROUNDS + 1):
-        for name, run in case.contenders.items():
-            start = time.process_time()
-            run()
-            if round_number:  # the first warms caches up
-                seconds[name].append(time.process_time() - start)
-    product, *rivals = seconds
-    ratios = {
-        rival: median_of([a / b for a, b in zip(seconds[product], seconds[rival], strict=True)]) for rival in rivals
+def tested(entry: Entry, passed: set[str]) -> bool:
+    """Whether the tests that a case needs pass; each file is run once."""
+    files = [path for path in entry.tests if path not in passed]
+    if files:
+        command = [sys.executable, "-m", "pytest", "-q", "-m", "not slow", *(str(ROOT / path) for path in files)]
+        if subprocess.run(command, cwd=ROOT).returncode:
+            return False
+        passed.update(files)
+    return True
+
+
+def timed(name: str, malloc: dict[str, str], rounds: int) -> dict[str, Any] | None:
+    """One measurement in a process of its own; None where it failed."""
+    # What the caller has set would be taken for the setting that is named.
+    kept = {
+        key: value for key, value in os.environ.items() if not key.startswith("MALLOC_") and key != "GLIBC_TUNABLES"
     }
-    return {
-        "case": case.name,
-        "cpu_seconds": {name: [min(s), statistics.median(s), max(s)] for name, s in seconds.items()},
-        f"ratio of {product} to": ratios,
-        "difference": case.difference,
-        "difference is": case.measure,
-    }
+    command = [sys.executable, __file__, "--child", "--rounds", str(rounds), name]
+    ran = subprocess.run(command, cwd=ROOT, env=kept | malloc, stdout=subprocess.PIPE, text=True)
+    return None if ran.returncode else json.loads(ran.stdout.splitlines()[-1])
 
 
-def median_of(ratios: list[float]) -> dict[str, object]:
-    """The median of some ratios, and how far it would move if other rounds had been drawn."""
-    generator = random.Random(0)  # noqa: S311 - statistics, no secret
-    medians = sorted(statistics.median(generator.choices(ratios, k=len(ratios))) for _ in range(1000))
-    return {"median": statistics.median(ratios), "interval": [medians[25], medians[974]]}
+def child(name: str, rounds: int) -> int:
+    """Measure here and print one line of JSON."""
+    import torch
 
-
-def processor() -> str:
-    """Its name as the system knows it, and the flags that change which kernels of others run."""
-    information = Path("/proc/cpuinfo")
-    if not information.exists():
-        return platform.processor() or platform.machine()
-    lines = dict(line.split(":", 1) for line in information.read_text().splitlines() if ":" in line)
-    fields = {key.strip(): value.strip() for key, value in lines.items()}
-    flags = [flag for flag in ("avx2", "avx512f", "avx512_bf16", "amx_bf16") if flag in fields.get("flags", "").split()]
-    return f"{fields.get('model name', platform.machine())} ({', '.join(flags)})"
+    torch.set_num_threads(1)
+    try:
+        print(json.dumps(measure(CASES[name].make(), rounds) | machine()))
+    except Inaccurate as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
 
 
 def main() -> int:
     """Run every case that is asked for and whose tests pass; return the exit code."""
-    torch.set_num_threads(1)
-    asked = sys.argv[1:] or [""]
-    machine = {
-        "processor": processor(),
-        "instruction set": compiled.instruction_set() if compiled else None,
-        "cores": os.cpu_count(),
-        "threads": 1,
-        "rounds": ROUNDS,
-        "seconds are": "minimum, median, maximum of CPU time",
-        "versions": {name: version(name) for name in ("ordinate", "numpy", "gguf", "torch", "transformers")},
-    }
-    passed: set[tuple[str, ...]] = set()
-    for name, make in CASES.items():
-        if not any(name.startswith(start) for start in asked):
-            continue
-        case = make()
-        tests = [str(ROOT / path) for path in case.tests]
-        if (
-            case.tests not in passed
-            and subprocess.run([sys.executable, "-m", "pytest", "-q", "-m", "not slow", *tests], cwd=ROOT).returncode
-        ):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", default=[""])
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.child:
+        return child(given.names[0], given.rounds)
+    try:
+        names = asked(given.names, list(CASES))
+    except InputError as error:
+        parser.error(str(error))
+    passed: set[str] = set()
+    failed: list[str] = []
+    for name in names:
+        if not tested(CASES[name], passed):
+            failed.append(name)
             print(f"{name}: its tests fail, so it is not timed", file=sys.stderr)
-            return 1
-        passed.add(case.tests)
-        result = measure(case)
-        print(json.dumps(result, indent=2))
-        file = ROOT / "benchmarks" / "results" / f"{name}.json"
-        file.write_text(json.dumps(result | machine, indent=2) + "\n", encoding="utf-8")
-    return 0
+            continue
+        start = time.monotonic()
+        measurements = [timed(name, malloc, given.rounds) for malloc in CASES[name].mallocs]
+        if None in measurements:
+            failed.append(name)
+            print(f"{name}: it could not be timed", file=sys.stderr)
+            continue
+        print(f"{name} ({time.monotonic() - start:.0f} s)", flush=True)
+        for measurement in measurements:
+            show(measurement or {})
+        if given.rounds >= LEAST:
+            text = json.dumps({"name": name, "measurements": measurements}, indent=2)
+            (RESULTS / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+    if failed:
+        print(f"not timed: {', '.join(failed)}", file=sys.stderr)
+    return int(bool(failed))
+
+
+def show(measurement: dict[str, Any]) -> None:
+    """A line for each figure."""
+    for figure in measurement["figures"]:
+        low, high = figure["interval"]
+        text = f"  {figure['median']:8.3f} {figure['unit']:2} ({low:.3f} to {high:.3f})  {figure['name']}"
+        print(f"{text}  [malloc {measurement['malloc']}]  {figure.get('bar', '')}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,29 +1,25 @@
 """SmolLM2 in transformers, its attention and tables by Ordinate, against the same model with "sdpa" and "eager".
 
-`python benchmarks/transformers_models.py` writes benchmarks/results/transformers.json. Contenders are interleaved in
-one process on one thread; a figure is the ratio of a rival's CPU time to the product's in the same round, and the
-median of these over the rounds with a bootstrap interval of 95 %. Nothing is timed unless the tests pass.
+`python benchmarks/transformers_models.py [--rounds N]` writes benchmarks/results/transformers.json once the tests pass:
+prefill takes seconds a round and has 5, decoding has 31. With fewer rounds it is a trial that writes nothing.
 """
 
+import argparse
 import json
-import os
-import platform
-import random
-import statistics
 import subprocess
 import sys
-import time
-from collections.abc import Callable
-from importlib.metadata import version
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
 import transformers
+from run import show
 from transformers import AutoModelForCausalLM, AutoTokenizer, DynamicCache, StaticCache
 
 from ordinate import texts
-from ordinate.ops.backends import compiled
+from ordinate.bench import machine, measure
+from ordinate.bench.case import Case, speed
 from ordinate.transformers import accelerate
 from ordinate.transformers.convert import converted
 
@@ -31,47 +27,21 @@ ROOT = Path(__file__).resolve().parent.parent
 TESTS = ("tests/transformers_/test_attention.py", "tests/transformers_/test_acceleration.py")
 TOKENS = 2048
 ROUNDS = {"prefill": 5, "decode": 31}
+TOLERANCE = {"float32": 1e-3, "bfloat16": 0.5}
+"""Of a logit; transformers' own sdpa and eager differ by 0.4 in bfloat16."""
 CACHES: dict[str, Callable[[Any], Any]] = {
     "dynamic cache": lambda config: DynamicCache(config=config),
     "static cache": lambda config: StaticCache(config=config, max_cache_len=TOKENS),
 }
 
 
-def timed(contenders: dict[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
-    """CPU seconds of each contender in each round, after one that warms caches up."""
-    seconds: dict[str, list[float]] = {name: [] for name in contenders}
-    for number in range(rounds + 1):
-        for name, run in contenders.items():
-            start = time.thread_time()
-            run()
-            if number:
-                seconds[name].append(time.thread_time() - start)
-    return seconds
-
-
-def compared(seconds: dict[str, list[float]]) -> dict[str, Any]:
-    """How many times as long each rival takes."""
-    product, *rivals = seconds
-    generator = random.Random(0)  # noqa: S311 - resampling is no secret
-    faster = {}
-    for rival in rivals:
-        ratios = [b / a for a, b in zip(seconds[product], seconds[rival], strict=True)]
-        medians = sorted(statistics.median(generator.choices(ratios, k=len(ratios))) for _ in range(1000))
-        faster[rival] = {"median": statistics.median(ratios), "interval": [medians[25], medians[974]]}
-    return {
-        "cpu_seconds": {name: [min(s), statistics.median(s), max(s)] for name, s in seconds.items()},
-        "rounds": len(seconds[product]),
-        "times as fast as": faster,
-    }
-
-
-@torch.inference_mode()
-def measure(dtype: torch.dtype) -> dict[str, Any]:
-    """Prefill and decode of one dtype."""
+def cases(dtype: str) -> Iterator[tuple[str, Case]]:
+    """Prefill and decode of one dtype, each with the kind that its rounds go by."""
     directory = converted("smollm2")
     tokenizer = AutoTokenizer.from_pretrained(directory)
     ids = tokenizer(texts.read("emma").body[10000:30000], return_tensors="pt").input_ids[:, :TOKENS]
-    models = {name: AutoModelForCausalLM.from_pretrained(directory, dtype=dtype).eval() for name in ("ordinate", "own")}
+    kind = getattr(torch, dtype)
+    models = {name: AutoModelForCausalLM.from_pretrained(directory, dtype=kind).eval() for name in ("ordinate", "own")}
     accelerate(models["ordinate"], float32_angles=True)
 
     def model(name: str) -> Any:
@@ -88,44 +58,43 @@ def measure(dtype: torch.dtype) -> dict[str, Any]:
         cache.crop(-1)
         return logits
 
-    found: dict[str, Any] = {}
-    expected = prefill("eager").float()
-    found["largest difference of a logit from eager"] = {
-        name: float((prefill(name).float() - expected).abs().max()) for name in ("ordinate", "sdpa")
-    }
-    found["prefill"] = compared(timed({n: lambda n=n: prefill(n) for n in ("ordinate", "sdpa")}, ROUNDS["prefill"]))
-    for kind, make in CACHES.items():
+    title = f"SmolLM2-135M in transformers, {TOKENS} tokens, {dtype}"
+    difference = float((prefill("ordinate").float() - prefill("eager").float()).abs().max())
+    checked = difference, "largest difference of a logit from eager", TOLERANCE[dtype]
+    runs: dict[str, Callable[[], Any]] = {name: lambda n=name: prefill(n) for name in ("ordinate", "sdpa")}
+    yield "prefill", Case(f"{title}: prefill", runs, [speed("ordinate", "sdpa", 1.0)], *checked)
+    for cache_kind, make in CACHES.items():
         caches = {}
         for name in ("ordinate", "sdpa"):
             caches[name] = make(models["own"].config)
             model(name)(input_ids=ids[:, :-1], cache=caches[name], logits_to_keep=1)
         caches["eager"] = caches["sdpa"]
         runs = {name: lambda n=name, c=cache: decode(n, c) for name, cache in caches.items()}
-        found[f"decode, {kind}"] = compared(timed(runs, ROUNDS["decode"]))
-    return found
+        figures = [speed("ordinate", "sdpa", 1.15), speed("ordinate", "eager", 1.5)]
+        yield "decode", Case(f"{title}: one token decoded, {cache_kind}", runs, figures, *checked)
 
 
+@torch.inference_mode()
 def main() -> int:
     """Measure where the tests pass; return the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=max(ROUNDS.values()))
+    rounds = parser.parse_args().rounds
     transformers.utils.logging.disable_progress_bar()
     transformers.utils.logging.set_verbosity_error()
     torch.set_num_threads(1)
     if subprocess.run([sys.executable, "-m", "pytest", "-q", "-m", "not slow", *TESTS], cwd=ROOT).returncode:
         print("transformers: its tests fail, so it is not timed", file=sys.stderr)
         return 1
-    result = {
-        "case": f"SmolLM2-135M, one sequence of {TOKENS} tokens: prefill, and decoding one token",
-        **{str(dtype).removeprefix("torch."): measure(dtype) for dtype in (torch.float32, torch.bfloat16)},
-        "seconds are": "minimum, median, maximum of CPU time",
-        "processor": platform.processor() or platform.machine(),
-        "instruction set": None if compiled is None else compiled.instruction_set(),
-        "cores": os.cpu_count(),
-        "threads": 1,
-        "versions": {name: version(name) for name in ("ordinate", "torch", "transformers")},
-    }
-    print(json.dumps(result, indent=2))
-    file = ROOT / "benchmarks" / "results" / "transformers.json"
-    file.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    measurements = []
+    for dtype in TOLERANCE:
+        for kind, case in cases(dtype):
+            measurements.append(measure(case, min(rounds, ROUNDS[kind])) | machine())
+            print(case.name)
+            show(measurements[-1])
+    if rounds >= max(ROUNDS.values()):
+        text = json.dumps({"name": "transformers", "measurements": measurements}, indent=2)
+        (ROOT / "benchmarks" / "results" / "transformers.json").write_text(text + "\n", encoding="utf-8")
     return 0
 
 

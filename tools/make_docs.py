@@ -4,9 +4,11 @@ With --check nothing is written: the exit code is 1, with the names of the files
 """
 
 import importlib
+import json
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import typer
 from typer.main import get_command
@@ -15,6 +17,7 @@ from ordinate import registry, scheme, schemes
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTE = "<!-- Made by `make docs` from the code. Change the code, not this page. -->\n\n"
+RESULTS_NOTE = "<!-- Made by `make docs` from benchmarks/results/. Measure again; change nothing here. -->\n\n"
 TOKENS = 4096
 
 
@@ -39,6 +42,7 @@ def pages() -> dict[str, str]:
         "docs/schemes.md": schemes_page(),
         "docs/scalings.md": scalings_page(),
         "docs/cli.md": cli_page(),
+        "docs/benchmarks.md": benchmarks_page(),
         "src/ordinate/cli/index.py": index(),
     }
 
@@ -81,6 +85,61 @@ def scalings_page() -> str:
     ]
     text = NOTE + "# Scaling methods\n\nHow trained rotary frequencies are stretched to a longer window.\n\n"
     return text + table(["name", "does", "needs training", "laws", "source"], rows)
+
+
+def benchmarks_page() -> str:
+    """Every figure of benchmarks/results/ with all that it depends on, those that miss their bar first."""
+    files = sorted((ROOT / "benchmarks" / "results").glob("*.json"))
+    measured = [m for file in files for m in json.loads(file.read_text(encoding="utf-8"))["measurements"]]
+    machines: list[str] = []
+    rows: dict[str, list[list[str]]] = {}
+    unmet = []
+    for m in measured:
+        versions = ", ".join(f"{name} {version}" for name, version in m["versions"].items())
+        kernels = f"kernels for {m['instruction set']}" if m["instruction set"] else "no kernels"
+        machine = f"{m['processor']}, {m['cores']} cores, {kernels}; {versions}"
+        if machine not in machines:
+            machines.append(machine)
+        for figure in m["figures"]:
+            cells = figure_cells(m, figure, machines.index(machine) + 1)
+            rows.setdefault(m["case"], []).append(cells)
+            if figure.get("bar", "met") != "met":
+                unmet.append([m["case"], *cells])
+    text = (
+        RESULTS_NOTE + "# Benchmarks\n\nThe tests and the accuracy of a result come first: what is off is not timed. "
+    )
+    text += "Contenders take turns in one process. A figure is read off each round; below stand the median over the "
+    text += "rounds and its 95 % bootstrap interval. A bar is on the lower end of the interval. Where contenders make "
+    text += "large memory anew they are timed twice, with the C library's allocator as it is and with one that keeps "
+    text += "what it has, and the worse of the two counts. `make bench` measures everything again, "
+    text += "`python benchmarks/transformers_models.py` the models, and `ordinate bench` what a machine needs no "
+    text += "repository for.\n\n## Machines\n\n"
+    text += "".join(f"{number}. {machine}\n" for number, machine in enumerate(machines, 1))
+    head = ["figure", "median", "interval", "bar", "it is", "threads", "clock", "rounds", "malloc", "machine"]
+    text += "\n## Bars that are not met\n\n"
+    text += table(["case", *head], unmet) if unmet else "None of those measured.\n"
+    for case, lines in rows.items():
+        text += f"\n## {case}\n\n" + table(head, lines)
+    return text
+
+
+def figure_cells(measurement: dict[str, Any], figure: dict[str, Any], machine: int) -> list[str]:
+    """A row: the figure, its bar and what was measured how."""
+    unit = {"x": "×", "us": " µs"}[figure["unit"]]
+    bar = next((f"{word} {figure[word]:g}{unit}" for word in ("at most", "at least") if word in figure), "none")
+    threads = sorted({contender["threads"] for contender in measurement["contenders"].values()})
+    return [
+        figure["name"],
+        f"{figure['median']:.3g}{unit}",
+        " to ".join(f"{end:.3g}" for end in figure["interval"]),
+        bar,
+        figure.get("bar", ""),
+        " and ".join(map(str, threads)),
+        measurement["clock"].split(" time")[0],
+        str(measurement["rounds"]),
+        measurement["malloc"],
+        str(machine),
+    ]
 
 
 def command_names() -> list[str]:

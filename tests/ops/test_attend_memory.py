@@ -1,5 +1,11 @@
-"""Eager's memory grows with tokens, not with their square: no tensor it makes has a logit for every pair."""
+"""Memory grows with tokens, not with their square: no tensor that eager makes has a logit for every pair, and the
+kernels take next to nothing beside what they give.
+"""
 
+import json
+import os
+import subprocess
+import sys
 from importlib import import_module
 
 import pytest
@@ -8,6 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import ordinate
 from ordinate.ops import attend
+from ordinate.ops.backends import compiled
 
 
 class Largest(TorchDispatchMode):
@@ -66,3 +73,65 @@ def test_a_decode_step_makes_nothing_larger_than_its_cache():
     with Largest() as mode:
         attend(q, k, v, causal=True, slopes=torch.rand(8), backend="eager")
     assert mode.size <= k.numel()
+
+
+# Prints MiB by term: what forward takes, its output included, and what backward takes beside the gradients of inputs.
+CHILD = """
+import json
+
+import torch
+
+from ordinate.ops import attend
+
+
+def resident(name):
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith(name)) / 1024
+
+
+def growth(run):
+    with open("/proc/self/clear_refs", "w") as file:
+        file.write("5")  # the high-water mark begins anew
+    before = resident("VmRSS")
+    made = run()
+    return made, resident("VmHWM") - before
+
+
+torch.set_num_threads(1)
+tokens, heads, dim, reach = 4096, 16, 64, 128
+q, k, v, upstream = (torch.randn(1, tokens, heads, dim) for _ in range(4))
+angles = torch.rand(tokens, dim // 2)
+rope = {"cos": angles.cos(), "sin": angles.sin()}
+alibi, t5 = {"slopes": torch.rand(heads)}, {"by_distance": torch.rand(heads, 2 * reach + 1), "reach": reach}
+terms = {"none": {}, "rope": rope, "alibi": alibi, "t5": t5, "rope and t5": rope | t5}
+found = {}
+for name, given in {"warm": {}, **terms}.items():
+    arrays = [x[:, :2] if name == "warm" else x for x in (q, k, v, upstream)]
+    leaves = [x.detach().requires_grad_() for x in arrays[:3]]
+    leaves += [given[learned].requires_grad_() for learned in ("slopes", "by_distance") if learned in given]
+    out, forward = growth(lambda: attend(*leaves[:3], causal=True, **given, backend="cpu"))
+    gradients, backward = growth(lambda: torch.autograd.grad(out, leaves, arrays[3]))
+    found[name] = forward, backward - sum(x.nbytes for x in gradients) / 2**20
+    del out, gradients
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture(scope="module")
+def mebibytes():
+    if compiled is None:
+        pytest.skip("the compiled kernels are not part of this installation")
+    if not os.access("/proc/self/clear_refs", os.W_OK):
+        pytest.skip("this system does not say how much memory a process had at most")
+    # Freed memory goes back to the system at once, so that what is taken again counts again.
+    environment = os.environ | {"MALLOC_MMAP_THRESHOLD_": "65536", "OMP_NUM_THREADS": "1"}
+    ran = subprocess.run([sys.executable, "-c", CHILD], env=environment, capture_output=True, text=True, check=True)
+    return json.loads(ran.stdout)
+
+
+@pytest.mark.parametrize("term", ["none", "rope", "alibi", "t5", "rope and t5"])
+def test_kernels_take_next_to_nothing_beside_what_they_give(term, mebibytes):
+    forward, backward = mebibytes[term]
+    # The output is 16 MiB, one array of logits of one head would be 64.
+    assert 16 <= forward <= 20
+    assert 0 <= backward <= 16

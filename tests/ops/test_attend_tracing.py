@@ -1,4 +1,4 @@
-"""`attend` under torch.compile and torch.export: one graph for every length, of standard operators."""
+"""`attend` of "eager" under torch.compile and torch.export: one graph for every length, of standard operators."""
 
 import pytest
 import torch

@@ -2,6 +2,7 @@
 
 COMMANDS = {
     "backends": "Say which backends are here, with their instruction sets and threads, and what the absent ones need.",
+    "bench": "Time rotate and attend on this machine against the limit of memory, PyTorch and transformers.",
     "describe": "Say what a model does with position.",
     "extend": "Stretch a model's window and write the result as a complete model directory.",
     "list": "List the positional schemes, scaling methods or named models.",

@@ -59,7 +59,9 @@ def attend(
 
     NumPy arrays are computed in float64, torch tensors in float32 (float64 where they are float64), in O(tokens)
     memory; either is rounded once to the dtype of q. Gradients flow to every array of floats, once: none of the second
-    order. While torch compiles or exports a graph, "eager" makes all logits at once, and a scheme is refused.
+    order. In a graph that torch compiles the kernels are one operator where types and gradients let them take the call,
+    and positions must then lie within 2^30 of 0. "eager", and every graph that torch exports, has standard operators,
+    which make all logits at once. A scheme is refused in a graph.
 
     A query stands where `query_positions` says, a key where `key_positions` does. Without them key j stands at j, and
     the last query where the last key does: query i of n at length - n + i, of each sequence's own length. These
@@ -172,11 +174,9 @@ def _implementation(call: Call, backend: str) -> Any:
     """The module that computes this call."""
     if is_traced(call.q):
         # A graph cannot look a backend up.
-        if backend not in ("auto", "eager"):
-            raise Unavailable(f"backend {backend!r} cannot be compiled into a graph: use 'eager'")
-        from ordinate.ops.attend import eager
+        from ordinate.ops.attend import eager, operators
 
-        return eager
+        return operators if operators.serves(call, backend) else eager
     device = "cpu" if call.library == "numpy" else call.q.device.type
     name = choose(device, dtype_name(call.q), arrays=call.library, backend=backend).name
     module = import_module(f"ordinate.ops.attend.{name}")

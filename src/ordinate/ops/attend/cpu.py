@@ -14,30 +14,19 @@ LARGEST_POSITION = 2**30
 
 def arrays_of(call: Call) -> dict[str, Any]:
     """Every array of the call by name, those that are given."""
-    found = {name: getattr(call, name) for name in _ARRAYS}
+    found = {name: getattr(call, name) for name in ARRAYS}
     return {name: array for name, array in found.items() if array is not None}
 
 
-_ARRAYS = tuple(name for name, kind in Call.__annotations__.items() if kind is Any)
+ARRAYS = tuple(name for name, kind in Call.__annotations__.items() if kind is Any)
+"""The names of all arrays that a call may have, in their order."""
 
 
 def serves(call: Call) -> str | None:
     """Why the kernels leave this call to the backends that take everything, or None where they take it."""
-    if call.scheme is not None:
-        return "cpu takes no scheme: give its slopes, by_distance or bias"
-    for name in ("k", "v"):
-        if dtype_name(getattr(call, name)) != dtype_name(call.q):
-            return f"cpu takes q, k and v of one dtype, got {name} {dtype_name(getattr(call, name))}"
-    if call.bias is not None and dtype_name(call.bias) != "float32":
-        return f"cpu takes a float32 bias, got {dtype_name(call.bias)}"
-    if 0 in (call.heads, call.q.shape[3], call.v.shape[3]):
-        return "cpu takes at least one head of at least one channel"
-    for name in ("query_positions", "key_positions"):
-        positions = getattr(call, name)
-        if positions is not None and 0 not in positions.shape:
-            lowest, highest = int(positions.min()), int(positions.max())
-            if lowest <= -LARGEST_POSITION or highest >= LARGEST_POSITION:
-                return f"cpu takes {name} within 2**30 of 0"
+    reason = obstacle(call) or obstacle_in_positions(call)
+    if reason is not None:
+        return reason
     arrays = arrays_of(call)
     if call.library == "torch":
         from ordinate.ops.attend import gradient
@@ -48,6 +37,31 @@ def serves(call: Call) -> str | None:
             return f"cpu takes plain NumPy arrays, no subclass, got {name} {type(array).__name__}"
         if not array.flags.aligned or any(step % array.itemsize for step in array.strides):
             return f"cpu takes aligned arrays whose strides are whole elements, got {name} otherwise"
+    return None
+
+
+def obstacle(call: Call) -> str | None:
+    """Why the kernels do not take such a call, whatever numbers are in it; None where they do."""
+    if call.scheme is not None:
+        return "cpu takes no scheme: give its slopes, by_distance or bias"
+    for name in ("k", "v"):
+        if dtype_name(getattr(call, name)) != dtype_name(call.q):
+            return f"cpu takes q, k and v of one dtype, got {name} {dtype_name(getattr(call, name))}"
+    if call.bias is not None and dtype_name(call.bias) != "float32":
+        return f"cpu takes a float32 bias, got {dtype_name(call.bias)}"
+    if 0 in (call.heads, call.q.shape[3], call.v.shape[3]):
+        return "cpu takes at least one head of at least one channel"
+    return None
+
+
+def obstacle_in_positions(call: Call) -> str | None:
+    """Why the kernels do not take these positions, or None where they do."""
+    for name in ("query_positions", "key_positions"):
+        positions = getattr(call, name)
+        if positions is not None and 0 not in positions.shape:
+            lowest, highest = int(positions.min()), int(positions.max())
+            if lowest <= -LARGEST_POSITION or highest >= LARGEST_POSITION:
+                return f"cpu takes {name} within 2**30 of 0"
     return None
 
 

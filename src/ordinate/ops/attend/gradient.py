@@ -23,6 +23,11 @@ def obstacle(call: Call, arrays: Mapping[str, Tensor]) -> str | None:
         return "cpu takes plain tensors outside of transforms, dispatch modes and tracing"
     if any(tensor.is_neg() for tensor in arrays.values()):
         return "cpu takes no negated views"
+    return obstacle_to_gradients(call, arrays)
+
+
+def obstacle_to_gradients(call: Call, arrays: Mapping[str, Tensor]) -> str | None:
+    """Why the kernels may not take tensors that need these gradients, or None where they may."""
     if torch.is_grad_enabled():
         wanted = [name for name, tensor in arrays.items() if tensor.requires_grad]
         if call.paged and wanted:
@@ -38,7 +43,7 @@ def attend_call(call: Call) -> tuple[Tensor, Tensor | None]:
     arrays = cpu.arrays_of(call)
     options = cpu.options_of(call)
     if not (torch.is_grad_enabled() and any(arrays[name].requires_grad for name in LEARNED if name in arrays)):
-        out, lse = _new(arrays, keep_lse=call.return_lse)
+        out, lse = new(arrays, keep_lse=call.return_lse)
         cpu.into(arrays, options, out, lse)
         return out, lse
     made = Attention.apply(tuple(arrays), options, *arrays.values())
@@ -47,7 +52,7 @@ def attend_call(call: Call) -> tuple[Tensor, Tensor | None]:
     return out, lse if call.return_lse else None
 
 
-def _new(arrays: Mapping[str, Tensor], *, keep_lse: bool) -> tuple[Tensor, Tensor | None]:
+def new(arrays: Mapping[str, Tensor], *, keep_lse: bool) -> tuple[Tensor, Tensor | None]:
     q, v = arrays["q"], arrays["v"]
     batch, queries, heads, _ = q.shape
     lse = q.new_empty(batch, heads, queries, dtype=torch.float32) if keep_lse else None
@@ -61,7 +66,7 @@ class Attention(torch.autograd.Function):
     def forward(ctx: Any, names: tuple[str, ...], options: dict[str, Any], *tensors: Tensor) -> tuple[Tensor, Tensor]:
         """`names` are those of the tensors."""
         arrays = dict(zip(names, tensors, strict=True))
-        out, lse = _new(arrays, keep_lse=True)
+        out, lse = new(arrays, keep_lse=True)
         assert lse is not None  # noqa: S101 - it was asked for
         cpu.into(arrays, options, out, lse)
         ctx.names, ctx.options = names, options
@@ -72,40 +77,61 @@ class Attention(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, *upstream: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Gradients of q, k, v, slopes, by_distance and sink_logits, from those of the output and of lse."""
-        assert compiled is not None  # noqa: S101 - forward has run
         grad_out, grad_lse = upstream
         out, lse, *tensors = ctx.saved_tensors
-        arrays = dict(zip(ctx.names, tensors, strict=True))
-        q, k, v = (arrays[name] for name in ("q", "k", "v"))
-        # Where no query reads a key its gradient is 0, and nothing is written there.
-        new = torch.zeros_like if {"cu_seqlens_q", "key_lengths"} & arrays.keys() else torch.empty_like
-        grads = {
-            name: new(tensor, memory_format=torch.contiguous_format)
-            for name, tensor in zip("qkv", (q, k, v), strict=True)
-        }
         wanted = dict(zip(ctx.names, ctx.needs_input_grad[2:], strict=True))
-        for name in ("slopes", "by_distance", "sink_logits"):
-            if wanted.get(name):
-                grads[name] = torch.zeros_like(arrays[name], memory_format=torch.contiguous_format)
-        rest = {name: array for name, array in arrays.items() if name not in ("q", "k", "v")}
-        compiled.attend_backward(
-            q,
-            k,
-            v,
-            out,
-            lse,
-            grad_out,
-            grad_lse,
-            grads["q"],
-            grads["k"],
-            grads["v"],
-            grads.get("slopes"),
-            grads.get("by_distance"),
-            grads.get("sink_logits"),
-            **rest,
-            **ctx.options,
-        )
+        arrays = dict(zip(ctx.names, tensors, strict=True))
+        grads = gradients(arrays, ctx.options, out, lse, grad_out, grad_lse, wanted)
         return (None, None, *[grads.get(name) if wanted[name] else None for name in ctx.names])
+
+
+def gradients(
+    arrays: Mapping[str, Tensor],
+    options: Mapping[str, Any],
+    out: Tensor,
+    lse: Tensor,
+    grad_out: Tensor,
+    grad_lse: Tensor | None,
+    wanted: Mapping[str, bool],
+) -> dict[str, Tensor]:
+    """Gradients by name: of q, k and v, and of what is `wanted` of slopes, by_distance and sink_logits.
+
+    Args:
+        arrays: of the call, by name
+        options: of the call, as `cpu.options_of` makes them
+        out, lse: what forward gave
+        grad_out, grad_lse: their gradients; None for zero
+        wanted: by the names of `arrays`
+    """
+    assert compiled is not None  # noqa: S101 - forward has run
+    q, k, v = (arrays[name] for name in ("q", "k", "v"))
+    # Where no query reads a key its gradient is 0, and nothing is written there.
+    like = torch.zeros_like if {"cu_seqlens_q", "key_lengths"} & arrays.keys() else torch.empty_like
+    grads = {
+        name: like(tensor, memory_format=torch.contiguous_format) for name, tensor in zip("qkv", (q, k, v), strict=True)
+    }
+    for name in ("slopes", "by_distance", "sink_logits"):
+        if wanted.get(name):
+            grads[name] = torch.zeros_like(arrays[name], memory_format=torch.contiguous_format)
+    rest = {name: array for name, array in arrays.items() if name not in ("q", "k", "v")}
+    compiled.attend_backward(
+        q,
+        k,
+        v,
+        out,
+        lse,
+        grad_out,
+        grad_lse,
+        grads["q"],
+        grads["k"],
+        grads["v"],
+        grads.get("slopes"),
+        grads.get("by_distance"),
+        grads.get("sink_logits"),
+        **rest,
+        **options,
+    )
+    return grads
 
 
 rotation.register()

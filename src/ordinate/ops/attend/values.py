@@ -14,8 +14,12 @@ if TYPE_CHECKING:
 
 def check_values(call: "Call") -> None:
     """Raise `InputError` unless every integer points at something that is there."""
-    if is_traced(call.q) or getattr(call.q, "is_meta", False):
-        return
+    if not (is_traced(call.q) or getattr(call.q, "is_meta", False)):
+        check_integers(call)
+
+
+def check_integers(call: "Call") -> None:
+    """`check_values` of a call whose numbers are known to be here."""
     if call.packed:
         _check_borders("cu_seqlens_q", call.cu_seqlens_q, call.queries)
         _check_borders("cu_seqlens_k", call.cu_seqlens_k, call.keys)

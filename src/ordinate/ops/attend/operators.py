@@ -1,0 +1,169 @@
+"""`attend` while torch compiles a graph: operators of the library "ordinate", with the shapes that a graph needs.
+
+torch.compile cannot look into compiled code. torch.export gets PyTorch's standard operators, which every runtime has.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ordinate.errors import InputError, Unavailable
+from ordinate.ops.attend import cpu, gradient
+from ordinate.ops.attend.arguments import Call
+from ordinate.ops.attend.values import check_integers
+from ordinate.ops.backends import KERNEL_DTYPES, NOT_COMPILED, compiled
+from ordinate.ops.rotate.arguments import Turn, dtype_name
+
+
+def serves(call: Call, backend: str) -> bool:
+    """Whether the graph gets the operator: found out from types, devices and gradients, never from numbers.
+
+    Raises:
+        Unavailable: the backend asked for by name cannot be in this graph
+    """
+    if backend not in ("auto", "eager", "cpu"):
+        raise Unavailable(f"backend {backend!r} cannot be compiled into a graph: use 'cpu' or 'eager'")
+    if backend == "eager":
+        return False
+    reason = _obstacle(call)
+    if reason is not None and backend == "cpu":
+        raise Unavailable(f"backend 'cpu' cannot serve this graph: {reason}")
+    return reason is None
+
+
+def _obstacle(call: Call) -> str | None:
+    if compiled is None:
+        return NOT_COMPILED
+    if torch.compiler.is_exporting():
+        return "an exported graph has standard operators only"
+    if call.q.device.type != "cpu" or dtype_name(call.q) not in KERNEL_DTYPES:
+        return f"cpu takes {', '.join(KERNEL_DTYPES)} on the cpu"
+    return cpu.obstacle(call) or gradient.obstacle_to_gradients(call, cpu.arrays_of(call))
+
+
+def attend_call(call: Call) -> tuple[Tensor, Tensor | None]:
+    """`cpu.attend_call` as one operator of the graph; numbers are checked when it runs."""
+    arrays = [getattr(call, name) for name in cpu.ARRAYS]
+    turn = call.turn
+    out, lse = torch.ops.ordinate.attend(
+        *arrays,
+        call.causal,
+        call.softmax_scale,
+        call.softcap,
+        call.left,
+        call.right,
+        call.keep_first,
+        turn.pairing,
+        turn.part,
+    )
+    return out, lse if call.return_lse else None
+
+
+_ARRAYS = ", ".join(f"Tensor{'' if name in ('q', 'k', 'v') else '?'} {name}" for name in cpu.ARRAYS)
+_OPTIONS = (
+    "bool causal, float softmax_scale, float? softcap, SymInt? left, SymInt? right, SymInt keep_first, "
+    "str pairing, str part"
+)
+_LEARNED: tuple[str, ...] = ("slopes", "by_distance", "sink_logits")
+_LIBRARY = torch.library.Library("ordinate", "FRAGMENT")
+_LIBRARY.define(f"attend({_ARRAYS}, {_OPTIONS}) -> (Tensor, Tensor)")
+# Gradients of q, k, v and of what may be learned: empty where none is wanted.
+_LIBRARY.define(
+    f"attend_backward({_ARRAYS}, {_OPTIONS}, Tensor out, Tensor lse, Tensor grad_out, Tensor? grad_lse, "
+    f"{', '.join(f'bool of_{name}' for name in _LEARNED)}) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)"
+)
+_COUNT = len(cpu.ARRAYS)
+_INPUTS = _COUNT + 8
+"""How many arrays an operator has, and how many arguments with the options behind them."""
+
+
+def _call(inputs: tuple[Any, ...]) -> Call:
+    """The call that the arguments of an operator stand for."""
+    arrays = dict(zip(cpu.ARRAYS, inputs[:_COUNT], strict=True))
+    causal, softmax_scale, softcap, left, right, keep_first, pairing, part = inputs[_COUNT:_INPUTS]
+    table = arrays["by_distance"]
+    return Call(
+        **arrays,
+        causal=causal,
+        softmax_scale=softmax_scale,
+        softcap=softcap,
+        left=left,
+        right=right,
+        keep_first=keep_first,
+        reach=0 if table is None else table.shape[1] // 2,
+        turn=Turn(pairing, part, False),
+        scheme=None,
+        learned={},
+        return_lse=True,
+        library="torch",
+    )
+
+
+def _attend(*inputs: Any) -> tuple[Tensor, Tensor]:
+    call = _call(inputs)
+    check_integers(call)
+    reason = cpu.obstacle_in_positions(call)
+    if reason is not None:
+        # The graph is made: no other backend can take over.
+        raise InputError(f"{reason} in a compiled graph: compile with backend='eager'")
+    arrays = cpu.arrays_of(call)
+    out, lse = gradient.new(arrays, keep_lse=True)
+    assert lse is not None  # noqa: S101 - it was asked for
+    cpu.into(arrays, cpu.options_of(call), out, lse)
+    return out, lse
+
+
+def _fake(*inputs: Any) -> tuple[Tensor, Tensor]:
+    q, _, v = inputs[:3]
+    batch, queries, heads, _ = q.shape
+    return q.new_empty(batch, queries, heads, v.shape[3]), q.new_empty(batch, heads, queries, dtype=torch.float32)
+
+
+def _attend_backward(*arguments: Any) -> tuple[Tensor, ...]:
+    call = _call(arguments)
+    out, lse, grad_out, grad_lse, *wanted = arguments[_INPUTS:]
+    learned = dict(zip(_LEARNED, wanted, strict=True))
+    grads = gradient.gradients(cpu.arrays_of(call), cpu.options_of(call), out, lse, grad_out, grad_lse, learned)
+    return tuple(grads[name] if name in grads else call.q.new_empty(0) for name in ("q", "k", "v", *_LEARNED))
+
+
+def _fake_backward(*arguments: Any) -> tuple[Tensor, ...]:
+    arrays = dict(zip(cpu.ARRAYS, arguments[:_COUNT], strict=True))
+    wanted = dict(zip(_LEARNED, arguments[_INPUTS + 4 :], strict=True))
+    return tuple(
+        torch.empty_like(arrays[name], memory_format=torch.contiguous_format)
+        if wanted.get(name, True)
+        else arrays["q"].new_empty(0)
+        for name in ("q", "k", "v", *_LEARNED)
+    )
+
+
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+    ctx.set_materialize_grads(False)
+    ctx.save_for_backward(*inputs[:_COUNT], *output)
+    ctx.options = inputs[_COUNT:]
+
+
+def _back(ctx: Any, grad_out: Tensor | None, grad_lse: Tensor | None) -> Any:
+    *arrays, out, lse = ctx.saved_tensors
+    if grad_out is None:
+        grad_out = torch.zeros_like(out)
+    wanted = dict(zip(cpu.ARRAYS, ctx.needs_input_grad, strict=False))
+    made = torch.ops.ordinate.attend_backward(
+        *arrays, *ctx.options, out, lse, grad_out, grad_lse, *[wanted[name] for name in _LEARNED]
+    )
+    grads: dict[str, Tensor] = dict(zip(("q", "k", "v", *_LEARNED), made, strict=True))
+    return (*[grads.get(name) if wanted[name] else None for name in cpu.ARRAYS], *[None] * len(ctx.options))
+
+
+def _refuse(ctx: Any, *_gradients: Any) -> None:  # noqa: ARG001 - torch's names
+    raise RuntimeError("attend is differentiable once: its gradient has none")
+
+
+_LIBRARY.impl("attend", _attend, "CPU")
+_LIBRARY.impl("attend_backward", _attend_backward, "CPU")
+torch.library.register_fake("ordinate::attend", _fake, lib=_LIBRARY)
+torch.library.register_fake("ordinate::attend_backward", _fake_backward, lib=_LIBRARY)
+torch.library.register_autograd("ordinate::attend", _back, setup_context=_keep, lib=_LIBRARY)
+torch.library.register_autograd("ordinate::attend_backward", _refuse, lib=_LIBRARY)
