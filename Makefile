@@ -7,7 +7,7 @@ NATIVE := $(VENV)/.native
 # One thread a process: two torch threads on busy cores can be ten times slower than one.
 ONE := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: help setup native system demo check format lint types floors docs docs-check test test-slow mutants sanitize bench clean
+.PHONY: help setup native system demo check format lint types floors docs docs-check test test-slow mutants sanitize neon bench clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -74,6 +74,9 @@ mutants: setup  ## break schemes/ and scaling/ in every small way; the tests mus
 
 sanitize: setup  ## the kernels under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer
 	@sh tools/sanitize.sh $(BIN)
+
+neon: setup  ## the kernels for Arm, built by a cross compiler and run under qemu where both are installed
+	@sh tools/neon.sh $(BIN)
 
 bench: setup  ## tests first, then times; writes benchmarks/results/
 	$(ONE) $(BIN)/python benchmarks/run.py

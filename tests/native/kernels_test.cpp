@@ -1,90 +1,21 @@
 // The kernels against plain loops in double precision, without Python: what sanitizers and other processors run.
 //
-// Every array is its own allocation of exactly its size, so that a read or write beside it is found. Exit code 0 where
-// all agree.
+// Exit code 0 where all agree.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
-#include "../../src/ordinate/ops/attend/attend.hpp"
-#include "../../src/ordinate/ops/rotate/arguments.hpp"
-#include "isa.hpp"
+#include "conversions.hpp"
 
 namespace ordinate {
-ORDINATE_DECLARE_TILES(void attend_forward(const Attention &))
-ORDINATE_DECLARE(void attend_decode(const Attention &))
 ORDINATE_DECLARE_TILES(void attend_backward(const Attention &))
 }  // namespace ordinate
 
 using namespace ordinate;
 
 namespace {
-
-std::mt19937_64 generator(20240229);
-int whole(int low, int high) { return std::uniform_int_distribution<int>(low, high)(generator); }
-bool chance(double p) { return std::bernoulli_distribution(p)(generator); }
-float normal() { return std::normal_distribution<float>()(generator); }
-
-float round_to(Dtype dtype, float x) {
-    uint32_t bits;
-    std::memcpy(&bits, &x, 4);
-    if (dtype == Dtype::bf16) {
-        bits = (bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000u;
-        std::memcpy(&x, &bits, 4);
-    }
-    if (dtype == Dtype::f16) x = float(_Float16(x));
-    return x;
-}
-
-// An array of exactly its size, with its numbers as doubles beside it.
-struct Array {
-    std::unique_ptr<char, decltype(&free)> memory{nullptr, &free};
-    Tensor view;
-
-    Array(Dtype dtype, std::vector<int64_t> shape, bool nan = false) {
-        const int64_t bytes = dtype == Dtype::f32 ? 4 : 2;
-        view.dtype = dtype;
-        view.ndim = int(shape.size());
-        int64_t size = 1;
-        for (int i = view.ndim - 1; i >= 0; --i) {
-            view.shape[i] = shape[size_t(i)];
-            view.stride[i] = size;
-            size *= shape[size_t(i)];
-        }
-        memory.reset(static_cast<char *>(malloc(size_t(size ? size * bytes : 1))));
-        view.data = memory.get();
-        for (int64_t i = 0; i < size; ++i) set(i, nan ? NAN : normal());
-    }
-    void set(int64_t i, float x) {
-        x = round_to(view.dtype, x);
-        if (view.dtype == Dtype::f32) std::memcpy(memory.get() + 4 * i, &x, 4);
-        if (view.dtype == Dtype::bf16) std::memcpy(memory.get() + 2 * i, reinterpret_cast<char *>(&x) + 2, 2);
-        if (view.dtype == Dtype::f16) {
-            _Float16 half = _Float16(x);
-            std::memcpy(memory.get() + 2 * i, &half, 2);
-        }
-    }
-    double operator[](int64_t i) const {
-        float x = 0;
-        if (view.dtype == Dtype::f32) std::memcpy(&x, memory.get() + 4 * i, 4);
-        if (view.dtype == Dtype::bf16) std::memcpy(reinterpret_cast<char *>(&x) + 2, memory.get() + 2 * i, 2);
-        if (view.dtype == Dtype::f16) {
-            _Float16 half;
-            std::memcpy(&half, memory.get() + 2 * i, 2);
-            x = float(half);
-        }
-        return x;
-    }
-    double at(int64_t a, int64_t b, int64_t c, int64_t d) const {
-        return (*this)[a * view.stride[0] + b * view.stride[1] + c * view.stride[2] + d];
-    }
-    float *floats() const { return reinterpret_cast<float *>(memory.get()); }
-};
 
 using Numbers = std::vector<double>;
 
@@ -100,13 +31,6 @@ Numbers turned(const Rotation &r, Numbers x, int position, int way) {
         out[size_t(r.start + (to ? 2 * i + 1 : r.pairs + i))] = a * s + b * c;
     }
     return out;
-}
-
-int failures = 0;
-
-void compare(const char *what, double got, double expected, double tolerance, const std::string &problem) {
-    if (std::abs(got - expected) <= tolerance * (1 + std::abs(expected)) || (got == expected)) return;
-    if (++failures <= 10) std::printf("%s: got %.9g, expected %.9g (%s)\n", what, got, expected, problem.c_str());
 }
 
 void one_attention(int threads) {
@@ -291,11 +215,8 @@ void one_rotation(int threads) {
     Array cos(Dtype::f32, {table, pairs}), sin(Dtype::f32, {table, pairs});
     std::vector<int64_t> positions(static_cast<size_t>(tokens));
     for (auto &p : positions) p = whole(0, table - 1);
-    RotateArguments given;
-    given.from[0] = given.to[0] = q.view, given.from[1] = given.to[1] = k.view;
-    given.cos = cos.view, given.sin = sin.view;
-    given.positions.data = positions.data(), given.positions.dtype = Dtype::i64, given.positions.ndim = 1;
-    given.positions.shape[0] = tokens, given.positions.stride[0] = 1;
+    RotateArguments given = rotation(q, cos, sin, positions);
+    given.from[1] = given.to[1] = k.view;
     given.last = chance(0.5), given.inverse = chance(0.3);
     Rotation r;
     r.cos = cos.floats(), r.sin = sin.floats(), r.cos_row = r.sin_row = pairs, r.pairs = pairs;
@@ -312,14 +233,7 @@ void one_rotation(int threads) {
             const int64_t token = row / both[n]->view.shape[2] % tokens;
             for (double y : turned(r, x, int(positions[size_t(token)]), given.inverse ? -1 : 1)) want[n].push_back(y);
         }
-    RotateCall call;
-    if (const char *wrong = describe(given, call)) {
-        ++failures;
-        std::printf("rotate was refused: %s\n", wrong);
-        return;
-    }
-    call.threads = threads;
-    run(call);
+    run_rotation(given, threads);
     const double tolerance = dtype == Dtype::f32 ? 1e-6 : dtype == Dtype::f16 ? 1e-3 : 8e-3;
     for (int n = 0; n < 2; ++n)
         for (size_t i = 0; i < want[n].size(); ++i) compare("rotate", (*both[n])[int64_t(i)], want[n][i], tolerance, "rotate");
@@ -332,6 +246,7 @@ int main(int argc, char **argv) {
     for (const std::string &set : instruction_sets()) {
         use_instruction_set(set);
         const int before = failures;
+        every_conversion();
         for (int i = 0; i < rounds; ++i) {
             one_attention(1 + i % 3);
             one_rotation(1 + i % 3);

@@ -13,7 +13,7 @@ constexpr int C = 2;
 constexpr int MR = 6;
 constexpr int C = 2;
 #elif defined(__aarch64__)
-constexpr int MR = 8;
+constexpr int MR = 12;
 constexpr int C = 2;
 #else
 constexpr int MR = 4;
@@ -28,11 +28,33 @@ INLINE void multiply(int depth, const float *a, const float *b, F (&acc)[MR][C])
         F row[C];
 #pragma GCC unroll 8
         for (int c = 0; c < C; ++c) row[c] = load(b + c * W);
+#if defined(__aarch64__)
+        if constexpr (LEAD == 1) {
+            // Numbers that lie together are loaded together: NEON's product spreads a lane by itself.
+#pragma GCC unroll 8
+            for (int r = 0; r < MR; r += W) {
+                const float32x4_t x = vld1q_f32(a + r);
+#pragma GCC unroll 8
+                for (int c = 0; c < C; ++c) {
+                    acc[r][c] = F(vfmaq_laneq_f32(float32x4_t(acc[r][c]), float32x4_t(row[c]), x, 0));
+                    acc[r + 1][c] = F(vfmaq_laneq_f32(float32x4_t(acc[r + 1][c]), float32x4_t(row[c]), x, 1));
+                    acc[r + 2][c] = F(vfmaq_laneq_f32(float32x4_t(acc[r + 2][c]), float32x4_t(row[c]), x, 2));
+                    acc[r + 3][c] = F(vfmaq_laneq_f32(float32x4_t(acc[r + 3][c]), float32x4_t(row[c]), x, 3));
+                }
+            }
+            a += STEP;
+            b += NR;
+            continue;
+        }
+#endif
 #pragma GCC unroll 16
         for (int r = 0; r < MR; ++r) {
             F x = spread(a[r * LEAD]);
 #pragma GCC unroll 8
             for (int c = 0; c < C; ++c) acc[r][c] += x * row[c];
+#if defined(__aarch64__)
+            if (r % 4 == 3) __asm__ volatile("" ::: "memory");  // or twelve numbers are read at once, where accumulators lie
+#endif
         }
         a += STEP;
         b += NR;

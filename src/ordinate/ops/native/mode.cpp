@@ -1,5 +1,7 @@
 #include "mode.hpp"
 
+#include "parallel.hpp"
+
 namespace nb = nanobind;
 
 namespace ordinate {
@@ -8,7 +10,7 @@ namespace {
 // References that live as long as the process.
 PyObject *torch = nullptr, *contiguous = nullptr, *memory_format = nullptr;
 PyObject *grad_enabled = nullptr, *dispatch_modes = nullptr, *transforms = nullptr, *tracing = nullptr;
-PyObject *forward_mode = nullptr, *increment = nullptr;
+PyObject *forward_mode = nullptr, *increment = nullptr, *num_threads = nullptr;
 PyObject *name_level = nullptr, *name_requires_grad = nullptr, *name_is_neg = nullptr, *name_empty_like = nullptr;
 
 PyObject *kept(nb::object object) { return object.release().ptr(); }
@@ -31,6 +33,15 @@ nb::object attribute(PyObject *object, PyObject *named) {
     return nb::steal(made);
 }
 
+// torch's number is one of each thread; it also holds where torch and the kernels have each their own OpenMP runtime,
+// or none. Called with or without the interpreter's lock.
+int threads_of_torch() {
+    nb::gil_scoped_acquire lock;
+    const long n = PyLong_AsLong(call(num_threads).ptr());
+    if (n < 0 && PyErr_Occurred()) throw nb::python_error();
+    return n > 1 ? int(n) : 1;
+}
+
 }  // namespace
 
 void register_torch_mode(nb::module_ module) {
@@ -50,6 +61,8 @@ void register_torch_mode(nb::module_ module) {
     name_empty_like = name("empty_like");
     memory_format = kept(nb::make_tuple("memory_format"));
     torch = kept(module);
+    num_threads = kept(module.attr("get_num_threads"));
+    ask_for_threads(&threads_of_torch);
 }
 
 bool runs_at_once() {

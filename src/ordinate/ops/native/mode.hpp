@@ -1,4 +1,5 @@
-// Whether torch would run an operation at once and unrecorded, so that a kernel may write to the tensors' memory.
+// What torch says of itself: whether it would run an operation at once and unrecorded, so that a kernel may write to the
+// tensors' memory; and how many threads it uses (`available_threads` asks from then on).
 #pragma once
 
 #include <nanobind/nanobind.h>

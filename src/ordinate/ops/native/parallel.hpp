@@ -1,26 +1,22 @@
-// Work shared among threads: torch's own pool where both are linked to one OpenMP runtime.
+// Work shared among threads: torch's own pool where both are linked to one OpenMP runtime, std::thread otherwise.
 #pragma once
 
 #include <cstdint>
 #if defined(_OPENMP)
 #include <omp.h>
-#else
-#include <atomic>
-#include <thread>
-#include <vector>
 #endif
 
 namespace ordinate {
 
-// How many threads a region may have: what torch.set_num_threads says, since it sets OpenMP's own number.
-inline int available_threads() {
-#if defined(_OPENMP)
-    return omp_in_parallel() ? 1 : omp_get_max_threads();
-#else
-    unsigned n = std::thread::hardware_concurrency();
-    return n ? int(n) : 1;
-#endif
-}
+// How many threads a region may have: what torch says once it is there, before that all that the system gives.
+int available_threads();
+
+// Have torch asked from now on: `count` answers for the thread that calls it.
+void ask_for_threads(int (*count)());
+
+// Call run(context, thread) on `threads` threads, this one among them, without OpenMP. Kernels of every instruction set
+// are linked to this one copy: a template of the standard library would have one in each.
+void run_on_threads(int threads, void (*run)(void *, int), void *context);
 
 // Call work(i, thread) for every i in [0, n), in any order, on at most `threads` threads; the next free one takes the
 // next i. `work` must not throw.
@@ -35,14 +31,11 @@ void parallel_for(int64_t n, int threads, Work &&work) {
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
     for (int64_t i = 0; i < n; ++i) work(i, omp_get_thread_num());
 #else
-    std::atomic<int64_t> next{0};
+    int64_t next = 0;
     auto run = [&](int thread) {
-        for (int64_t i; (i = next.fetch_add(1)) < n;) work(i, thread);
+        for (int64_t i; (i = __atomic_fetch_add(&next, 1, __ATOMIC_RELAXED)) < n;) work(i, thread);
     };
-    std::vector<std::thread> pool;
-    for (int t = 1; t < threads; ++t) pool.emplace_back(run, t);
-    run(0);
-    for (auto &t : pool) t.join();
+    run_on_threads(threads, [](void *context, int thread) { (*static_cast<decltype(run) *>(context))(thread); }, &run);
 #endif
 }
 

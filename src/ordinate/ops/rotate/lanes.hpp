@@ -61,6 +61,7 @@ INLINE Floats<N> get(const f16 *p) {
     if constexpr (N == 8) return Floats<N>(_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p)));
     if constexpr (N == 4) return Floats<N>(_mm_cvtph_ps(_mm_loadl_epi64((const __m128i *)p)));
 #endif
+    if constexpr (N == W) return load(p);
     Floats<N> v;
     for (int i = 0; i < N; ++i) v[i] = to_float(p[i]);
     return v;
@@ -68,6 +69,7 @@ INLINE Floats<N> get(const f16 *p) {
 
 template <int N>
 INLINE Floats<N> get(const bf16 *p) {
+    if constexpr (N == W) return load(p);
     return Floats<N>(__builtin_convertvector(take<typename Lanes<N>::H>(p), Bits<N>) << 16);
 }
 
@@ -102,6 +104,7 @@ INLINE void put(f16 *p, Floats<N> v) {
     if constexpr (N == 8) return give<stream>(p, _mm256_cvtps_ph(__m256(v), 0));
     if constexpr (N == 4) return _mm_storel_epi64((__m128i *)p, _mm_cvtps_ph(__m128(v), 0));
 #endif
+    if constexpr (N == W) return store(p, v);
     for (int i = 0; i < N; ++i) from_float(p + i, v[i]);
 }
 
@@ -188,6 +191,9 @@ template <bool stream, int N>
 INLINE void put(bf16 *p, Floats<N> v) {
     Bits<N> u = Bits<N>(v);
     u += 0x7FFF + ((u >> 16) & 1);
+#if defined(__aarch64__)
+    if constexpr (N == 4) return give<stream>(p, vshrn_n_u32(uint32x4_t(u), 16));
+#endif
     give<stream>(p, __builtin_convertvector(u >> 16, typename Lanes<N>::H));
 }
 
