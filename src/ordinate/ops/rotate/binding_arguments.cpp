@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 
 #if defined(__linux__)
@@ -24,12 +25,39 @@ constexpr int64_t system_memory_from = 4 << 20;  // bytes: allocators may have t
 
 bool kernels_take(Dtype dtype) { return dtype == Dtype::f32 || dtype == Dtype::bf16 || dtype == Dtype::f16; }
 
-const char *describe_heads(const Tensor &from, const Tensor &to, const RotateArguments &given, RotateCall &call) {
+// The channels' weights of a norm, as float32.
+bool read_weight(const Tensor &weight, std::vector<float> &floats) {
+    floats.resize(size_t(weight.shape[0]));
+    for (int64_t i = 0; i < weight.shape[0]; ++i) {
+        const char *at = static_cast<const char *>(weight.data) + i * weight.stride[0] * bytes_of(weight.dtype);
+        uint32_t bits = 0;
+        switch (weight.dtype) {
+            case Dtype::f32: std::memcpy(&floats[size_t(i)], at, 4); break;
+            case Dtype::bf16:
+                std::memcpy(reinterpret_cast<char *>(&bits) + 2, at, 2);
+                std::memcpy(&floats[size_t(i)], &bits, 4);
+                break;
+            case Dtype::f16: {
+                _Float16 half;
+                std::memcpy(&half, at, 2);
+                floats[size_t(i)] = float(half);
+                break;
+            }
+            default: return false;
+        }
+    }
+    return true;
+}
+
+const char *describe_heads(int which, RotateArguments &given, RotateCall &call) {
+    const Tensor &from = given.from[which], &to = given.to[which];
+    const bool cached = which == 1 && given.slots;
     if (from.ndim != 3 && from.ndim != 4) return "q and k must have three or four axes";
     if (!kernels_take(from.dtype) || to.dtype != from.dtype) return "kernels take float32, bfloat16 and float16";
     const int token = from.ndim - 3, head = token + 1, channel = token + 2;
-    for (int i = 0; i < from.ndim; ++i)
-        if (to.ndim != from.ndim || to.shape[i] != from.shape[i]) return "the output must have the shape of the input";
+    if (to.ndim != (cached ? 4 : from.ndim)) return "the output must have the axes of the input, a cache four";
+    for (int i = cached ? head : 0; i < from.ndim; ++i)
+        if (to.shape[i + to.ndim - from.ndim] != from.shape[i]) return "the output must have the shape of the input";
     const int64_t batch = token ? from.shape[0] : 1, tokens = from.shape[token], width = 2 * call.pairs;
     if (call.count && (batch != call.batch || tokens != call.tokens))
         return "q and k must have the same batch and tokens";
@@ -45,31 +73,48 @@ const char *describe_heads(const Tensor &from, const Tensor &to, const RotateArg
     h.dim = from.shape[channel];
     h.start = given.last ? h.dim - width : 0;
     h.from_batch = token ? from.stride[0] : 0;
-    h.to_batch = token ? to.stride[0] : 0;
     h.from_token = from.stride[token];
-    h.to_token = to.stride[token];
     h.from_head = from.stride[head];
-    h.to_head = to.stride[head];
     h.from_channel = from.stride[channel];
-    h.to_channel = to.stride[channel];
+    h.to_batch = to.ndim == 4 ? to.stride[0] : 0;
+    h.to_token = to.stride[to.ndim - 3];
+    h.to_head = to.stride[to.ndim - 2];
+    h.to_channel = to.stride[to.ndim - 1];
+    if (const Tensor &weight = given.weight[which]) {
+        if (weight.ndim != 1 || weight.shape[0] != h.dim) return "a norm has a weight for every channel";
+        if (!read_weight(weight, given.weights[which])) return "the weights of a norm must be floats";
+        h.weight = given.weights[which].data();
+    }
+    return nullptr;
+}
+
+const char *describe_axes(RotateArguments &given, RotateCall &call) {
+    const Tensor &axis = given.axis_of_pair;
+    if (!axis) return nullptr;
+    if (axis.dtype != Dtype::i64 && axis.dtype != Dtype::i32) return "axis_of_pair must be int32 or int64";
+    if (axis.ndim != 1 || axis.shape[0] != call.pairs) return "axis_of_pair must be [pairs]";
+    if (!given.positions || given.positions.ndim < 2) return "axes need positions, [axes, ...]";
+    const int64_t axes = given.positions.shape[0];
+    given.axes.resize(size_t(call.pairs));
+    for (int64_t i = 0; i < call.pairs; ++i) {
+        const int64_t value = axis.dtype == Dtype::i64 ? static_cast<const int64_t *>(axis.data)[i * axis.stride[0]]
+                                                       : static_cast<const int32_t *>(axis.data)[i * axis.stride[0]];
+        if (value < 0 || value >= axes) return "axis_of_pair must name axes of positions";
+        given.axes[size_t(i)] = int32_t(value);
+    }
+    call.angles.axis_of_pair = given.axes.data();
+    call.angles.axes = axes;
     return nullptr;
 }
 
 template <class Integer>
-bool inside(const Tensor &positions, int64_t rows) {
-    const bool batched = positions.ndim == 2;
-    const int64_t batches = batched ? positions.shape[0] : 1, tokens = positions.shape[batched];
-    const int64_t stride = positions.stride[batched];
-    for (int64_t b = 0; b < batches; ++b) {
-        const Integer *p = static_cast<const Integer *>(positions.data) + (batched ? b * positions.stride[0] : 0);
-        Integer lowest = 0, highest = 0;
-        for (int64_t t = 0; t < tokens; ++t) {
-            lowest = std::min(lowest, p[t * stride]);
-            highest = std::max(highest, p[t * stride]);
-        }
-        if (lowest < 0 || highest >= rows) return false;
+bool inside(const Integer *p, int64_t count, int64_t stride, int64_t rows) {
+    Integer lowest = 0, highest = 0;
+    for (int64_t i = 0; i < count; ++i) {
+        lowest = std::min(lowest, p[i * stride]);
+        highest = std::max(highest, p[i * stride]);
     }
-    return true;
+    return lowest >= 0 && highest < rows;
 }
 
 const char *describe_positions(const RotateArguments &given, RotateCall &call, int64_t rows) {
@@ -78,16 +123,24 @@ const char *describe_positions(const RotateArguments &given, RotateCall &call, i
     if (!p) return call.tokens > rows ? "the table is too short" : nullptr;
     if (p.dtype != Dtype::i64 && p.dtype != Dtype::i32) return "positions must be int32 or int64";
     const Tensor &x = given.from[0] ? given.from[0] : given.from[1];
-    const bool batched = p.ndim == 2;
-    if (p.ndim < 1 || p.ndim > 2 || p.shape[batched] != call.tokens)
-        return "positions must be [tokens] or [batch, tokens]";
-    if (batched && (x.ndim != 4 || p.shape[0] != call.batch)) return "positions must be [tokens] or [batch, tokens]";
+    const char *wrong = "positions must be [tokens] or [batch, tokens], with [axes] before it where there are some";
+    const int lead = a.axis_of_pair ? 1 : 0, token = p.ndim - 1;
+    const bool batched = p.ndim == lead + 2;
+    if ((p.ndim != lead + 1 && !batched) || p.shape[token] != call.tokens) return wrong;
+    if (batched && (x.ndim != 4 || p.shape[lead] != call.batch)) return wrong;
     a.positions = p.data;
     a.wide = p.dtype == Dtype::i64;
-    a.position_batch = batched ? p.stride[0] : 0;
-    a.position_token = p.stride[batched];
+    a.position_axis = lead ? p.stride[0] : 0;
+    a.position_batch = batched ? p.stride[lead] : 0;
+    a.position_token = p.stride[token];
     if (given.frequencies || p.size() == 0) return nullptr;
-    if (!(a.wide ? inside<int64_t>(p, rows) : inside<int32_t>(p, rows))) return "positions must lie in the table";
+    for (int64_t axis = 0; axis < a.axes; ++axis)
+        for (int64_t batch = 0; batch < (batched ? call.batch : 1); ++batch) {
+            const int64_t at = axis * a.position_axis + batch * a.position_batch;
+            if (!(a.wide ? inside(static_cast<const int64_t *>(p.data) + at, call.tokens, a.position_token, rows)
+                         : inside(static_cast<const int32_t *>(p.data) + at, call.tokens, a.position_token, rows)))
+                return "positions must lie in the table";
+        }
     return nullptr;
 }
 
@@ -107,7 +160,7 @@ void ask_for_large_pages(const Heads &h, const RotateCall &call) {
     const bool whole = h.to_channel == 1 && h.to_head == h.dim && h.to_token == h.heads * h.dim &&
                        (call.batch == 1 || h.to_batch == call.tokens * h.to_token);
     const int64_t bytes = elements * bytes_of(h.dtype);
-    if (h.from == h.to || !whole || bytes < system_memory_from) return;
+    if (h.from == h.to || h.rows || !whole || bytes < system_memory_from) return;
     const uintptr_t begin = (reinterpret_cast<uintptr_t>(h.to) + large - 1) / large * large;
     const uintptr_t end = (reinterpret_cast<uintptr_t>(h.to) + uintptr_t(bytes)) / large * large;
     if (begin < end) madvise(reinterpret_cast<void *>(begin), end - begin, MADV_HUGEPAGE);
@@ -118,7 +171,7 @@ void ask_for_large_pages(const Heads &h, const RotateCall &call) {
 
 }  // namespace
 
-const char *describe(const RotateArguments &given, RotateCall &call) {
+const char *describe(RotateArguments &given, RotateCall &call) {
     int64_t rows = INT64_MAX;
     Angles &a = call.angles;
     if (given.frequencies) {
@@ -145,13 +198,18 @@ const char *describe(const RotateArguments &given, RotateCall &call) {
     if (call.pairs < 1) return "there must be a pair";
     for (int i = 0; i < 2; ++i) {
         if (!given.from[i]) continue;
-        if (const char *wrong = describe_heads(given.from[i], given.to[i], given, call)) return wrong;
+        if (const char *wrong = describe_heads(i, given, call)) return wrong;
     }
+    for (int i = 0; i < 2; ++i)
+        if (given.weight[i] && !given.from[i]) return "a norm needs what it normalises";
     if (!call.count) return "q or k must be given";
     call.read = given.inverse ? given.write : given.read;
     call.write = given.inverse ? given.read : given.write;
     call.inverse = given.inverse;
-    return describe_positions(given, call, rows);
+    call.epsilon = float(given.epsilon);
+    if (const char *wrong = describe_axes(given, call)) return wrong;
+    if (const char *wrong = describe_positions(given, call, rows)) return wrong;
+    return describe_cache(given, call);
 }
 
 bool surely_apart(const Tensor &x) {
@@ -210,6 +268,8 @@ int64_t bytes_to_write(const RotateCall &call) {
     int64_t bytes = 0;
     for (int i = 0; i < call.count; ++i)
         bytes += call.batch * call.tokens * call.x[i].heads * call.x[i].dim * bytes_of(call.x[i].dtype);
+    if (call.copied.dtype != Dtype::none)
+        bytes += call.batch * call.tokens * call.copied.heads * call.copied.dim * bytes_of(call.copied.dtype);
     return bytes;
 }
 
@@ -218,10 +278,12 @@ bool is_large(const RotateCall &call) { return bytes_to_write(call) >= one_threa
 void run(RotateCall &call) {
     const int64_t bytes = bytes_to_write(call);
     bool streams = true;
+    int64_t width = 2 * call.pairs;
     for (int i = 0; i < call.count; ++i) {
         Heads &h = call.x[i];
         ask_for_large_pages(h, call);
-        streams = streams && h.from != h.to && lines_up(h, call);
+        streams = streams && h.from != h.to && !h.rows && lines_up(h, call);
+        if (h.weight) width = std::max(width, h.dim);
         h.heads_apart = h.heads > 1 && call.tokens > 1 && std::abs(h.from_head) > std::abs(h.from_token);
         if (h.heads_apart) call.block = std::min<int64_t>(16, call.tokens);
     }
@@ -231,7 +293,7 @@ void run(RotateCall &call) {
     call.threads = is_large(call) ? available_threads() : 1;
     call.shared = call.batch > 1 && call.angles.position_batch == 0 && call.tokens >= 16 * call.threads;
     if (call.shared) call.block = 16;
-    call.scratch_bytes = rounded_up(scratch_needed(call.pairs, call.block), 64);
+    call.scratch_bytes = rounded_up(scratch_needed(call.pairs, call.block, width), 64);
     alignas(64) char small[16 << 10];
     std::unique_ptr<char[]> large;
     call.scratch = small;
