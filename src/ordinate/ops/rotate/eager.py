@@ -23,7 +23,7 @@ def rotate_both_(q: Any, k: Any, angles: Angles, turn: Turn, norms: Norms) -> No
         if x is None:
             continue
         if weight is not None:
-            x.copy_(rotate_one(x, angles, turn, weight, norms.epsilon))
+            x.copy_(rotate_one(kept(x, weight), angles, turn, weight, norms.epsilon))
             continue
         start = rotary_start(x, angles.pairs, turn.part)
         turning = x[..., start : start + width]
@@ -80,6 +80,11 @@ def normalised(x: Tensor, weight: Tensor, epsilon: float) -> Tensor:
     """x / sqrt(mean(x^2) + epsilon) * weight over the last axis: float32, or float64 for float64, not yet rounded."""
     wide = x.to(_arithmetic(x))
     return wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + epsilon) * weight.to(wide.dtype)
+
+
+def kept(x: Any, weight: Any) -> Any:
+    """What stays of `x` when it is written: the gradient of a norm needs what was normalised."""
+    return x.clone() if weight is not None and torch.is_grad_enabled() else x
 
 
 def tabulated(angles: Angles, tokens: int) -> Angles:

@@ -96,7 +96,8 @@ def rotate_both_(q: Any, k: Any, angles: Angles, turn: Turn, norms: Norms) -> No
     """`rotate_both`, written into q and k."""
     given = [x for x in (q, k) if x is not None]
     if needs_gradient(*given, norms.q, norms.k):
-        for x, made in zip((q, k), rotate_both(q, k, angles, turn, norms), strict=True):
+        before = eager.kept(q, norms.q), eager.kept(k, norms.k)
+        for x, made in zip((q, k), rotate_both(*before, angles, turn, norms), strict=True):
             if x is not None:
                 x.copy_(made)
         return

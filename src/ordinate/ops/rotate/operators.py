@@ -49,7 +49,8 @@ def rotate_traced_(q: Any, k: Any, angles: Angles, turn: Turn, norms: Norms, bac
     given = [x for x in (q, k) if x is not None]
     normalised = norms.q is not None or norms.k is not None
     if normalised or (torch.is_grad_enabled() and any(x.requires_grad for x in given)):
-        for x, made in zip((q, k), rotate_traced(q, k, angles, turn, norms, backend), strict=True):
+        before = eager.kept(q, norms.q), eager.kept(k, norms.k)
+        for x, made in zip((q, k), rotate_traced(*before, angles, turn, norms, backend), strict=True):
             if x is not None:
                 x.copy_(made)
         return
