@@ -37,7 +37,11 @@ def one_axis_table(scheme, rows=30):
 @st.composite
 def calls(draw):
     """Arguments of one call with axes, as float64 and NumPy."""
-    pairs, rest, axes = draw(st.sampled_from([1, 2, 5, 16, 33, 64])), draw(st.sampled_from([0, 3])), draw(st.integers(1, 4))
+    pairs, rest, axes = (
+        draw(st.sampled_from([1, 2, 5, 16, 33, 64])),
+        draw(st.sampled_from([0, 3])),
+        draw(st.integers(1, 4)),
+    )
     tokens, rows = draw(st.integers(0, 6)), draw(st.integers(1, 20))
     lead = draw(st.sampled_from([(tokens,), (draw(st.integers(0, 3)), tokens)]))
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
@@ -255,7 +259,10 @@ def test_the_operators_pass_opcheck_with_axes(name):
 COS, Q = torch.ones(6, 4), torch.zeros(2, 5, 3, 8)
 POSITIONS, AXIS = torch.zeros(2, 5, dtype=torch.int64), torch.tensor([0, 1, 0, 1])
 WRONG = {
-    "beyond": ({"axis_of_pair": AXIS + 1}, r"axis_of_pair must lie in 0 to 1, the axes of positions, got \[1, 2, 1, 2\]"),
+    "beyond": (
+        {"axis_of_pair": AXIS + 1},
+        r"axis_of_pair must lie in 0 to 1, the axes of positions, got \[1, 2, 1, 2\]",
+    ),
     "negative": ({"axis_of_pair": AXIS - 1}, "axis_of_pair must lie in 0 to 1"),
     "no axes": ({"positions": POSITIONS[:0]}, "axis_of_pair must lie in 0 to -1"),
     "short": ({"axis_of_pair": AXIS[:3]}, r"axis_of_pair must have shape \[4\], got \[3\]"),
@@ -264,7 +271,10 @@ WRONG = {
     "array": ({"axis_of_pair": AXIS.tolist()}, "axis_of_pair list"),
     "no positions": ({"positions": None}, r"axis_of_pair needs positions, \[axes, ...\], got None"),
     "one axis": ({"positions": POSITIONS[0]}, r"must have shape \[axes, 5\] or \[axes, 2, 5\], got \[5\]"),
-    "no axis": ({"axis_of_pair": None, "positions": POSITIONS[None]}, r"must have shape \[5\] or \[2, 5\], got \[1, 2, 5\]"),
+    "no axis": (
+        {"axis_of_pair": None, "positions": POSITIONS[None]},
+        r"must have shape \[5\] or \[2, 5\], got \[1, 2, 5\]",
+    ),
     "tokens": ({"positions": POSITIONS[:, :4]}, r"must have shape \[axes, 5\] or \[axes, 2, 5\], got \[2, 4\]"),
     "past": ({"positions": POSITIONS + 6}, "positions must lie in the table, 0 to 5, got 6"),
     "packed": (

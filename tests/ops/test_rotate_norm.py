@@ -56,7 +56,12 @@ def test_numpy_has_it_too(call, dtype):
     made = rotate(**given_arrays)
     given_arrays |= {name: given_arrays[name].copy() for name in "qk"}
     for name, out in zip("qk", made, strict=True):
-        exact, _ = expected(normalised(given_arrays[name].astype(float), weights[f"{name}_norm"], 1e-6), call["cos"], call["sin"], **options)
+        exact, _ = expected(
+            normalised(given_arrays[name].astype(float), weights[f"{name}_norm"], 1e-6),
+            call["cos"],
+            call["sin"],
+            **options,
+        )
         tolerance = {"float64": 1e-13, "float32": 1e-6, "float16": 1e-3}[dtype]
         assert np.allclose(out, exact, rtol=tolerance, atol=8 * tolerance)
     rotate_(**given_arrays)
@@ -69,9 +74,16 @@ def test_kernels_of_every_instruction_set_agree(pairing, dtype, instruction_set,
     generator = torch.manual_seed(1)
     angles, weight = torch.rand(40, 36), torch.rand(83)
     q = torch.randn(3, 40, 5, 83, generator=generator).to(dtype)
-    views = (q, q.transpose(1, 2).contiguous().transpose(1, 2), torch.stack((q, q), -1)[..., 1], q[:, :, :1].expand(3, 40, 5, 83))
+    views = (
+        q,
+        q.transpose(1, 2).contiguous().transpose(1, 2),
+        torch.stack((q, q), -1)[..., 1],
+        q[:, :, :1].expand(3, 40, 5, 83),
+    )
     for view in views:
-        made, _ = rotate(view, None, angles.cos(), angles.sin(), pairing=pairing, part="last", q_norm=weight, backend="cpu")
+        made, _ = rotate(
+            view, None, angles.cos(), angles.sin(), pairing=pairing, part="last", q_norm=weight, backend="cpu"
+        )
         wanted, _ = rotate(
             view.double(), None, angles.cos(), angles.sin(), pairing=pairing, part="last", q_norm=weight.double()
         )
@@ -104,7 +116,14 @@ def test_it_is_qwen3s_and_gemma3s_in_float32(backend):
         other.weight.uniform_(-0.5, 1)
         theirs = modeling_qwen3.apply_rotary_pos_emb(norm(q), other(k), *wide, unsqueeze_dim=2)
         ours = rotate(
-            q, k, angles.cos(), angles.sin(), q_norm=norm.weight, k_norm=1 + other.weight, norm_eps=1e-6, backend=backend
+            q,
+            k,
+            angles.cos(),
+            angles.sin(),
+            q_norm=norm.weight,
+            k_norm=1 + other.weight,
+            norm_eps=1e-6,
+            backend=backend,
         )
     assert all(torch.allclose(a, b, rtol=0, atol=4e-6) for a, b in zip(ours, theirs, strict=True))
 

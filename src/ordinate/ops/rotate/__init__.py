@@ -3,8 +3,6 @@
 import sys
 from typing import Any
 
-import numpy as np
-
 from ordinate.ops.backends import compiled
 from ordinate.ops.rotate.arguments import Angles, Norms, Pairing, Part, Turn, is_traced
 from ordinate.ops.rotate.cache import rotate_into_cache_
@@ -81,12 +79,15 @@ def rotate(
     the rotation after it are rounded together, once; transformers' Qwen3 in half precision rounds what is normalised,
     its product with the weight, and each product and sum of the rotation.
 
+    >>> import numpy as np
     >>> q = np.array([[[1.0, 0.0]]])
     >>> cos, sin = np.array([[0.0]], np.float32), np.array([[1.0]], np.float32)
     >>> rotate(q, None, cos, sin)[0]
     array([[[0., 1.]]])
     """
-    if compiled is not None and _may_be_short(cu_seqlens, frequencies, magnitude, axis_of_pair, q_norm, k_norm, norm_eps):
+    if compiled is not None and _may_be_short(
+        cu_seqlens, frequencies, magnitude, axis_of_pair, q_norm, k_norm, norm_eps
+    ):
         made = compiled.rotate_to_new(q, k, cos, sin, positions, pairing, part, inverse, backend)
         if made is not None:
             return made

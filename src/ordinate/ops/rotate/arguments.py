@@ -77,7 +77,7 @@ def has_values(array: Any) -> bool:
     return math.prod(array.shape) != 0 and not getattr(array, "is_meta", False) and not is_traced()
 
 
-def check_arguments(q: Any, k: Any, angles: Angles, turn: Turn, norms: Norms = Norms()) -> None:
+def check_arguments(q: Any, k: Any, angles: Angles, turn: Turn, norms: Norms) -> None:
     """Raise `InputError` unless arrays of one library fit together; positions must lie inside the table."""
     if angles.frequencies is None:
         check_table(angles.cos, angles.sin)

@@ -1,5 +1,6 @@
 """q and k rotated, k and v on their way into a cache of keys and values."""
 
+from itertools import pairwise
 from typing import Any
 
 from ordinate.errors import InputError
@@ -79,7 +80,7 @@ def rotate_into_cache_(
 
         rotate_into_cache_traced_(q, k, v, k_cache, v_cache, slots, angles, turn, norms, cu_seqlens, backend)
         return q
-    implementation = serving((q, k, v, k_cache, v_cache, slots), turned, norms, backend)
+    implementation = serving((q, k, v, k_cache, v_cache), turned, norms, backend, slots)
     check_writable(q, None)
     check_apart({"q": q, "k_cache": k_cache, "v_cache": v_cache}, {"k": k, "v": v})
     implementation.rotate_into_cache_(q, k, v, k_cache, v_cache, slots, turned, turn, norms)
@@ -122,7 +123,7 @@ def _check_cache(k: Any, v: Any, k_cache: Any, v_cache: Any, slots: Any) -> None
     flat = slots.reshape(-1)
     if bool((flat[1:] <= flat[:-1]).any()):  # slots that rise are apart
         written = sorted(slot for slot in flat.tolist() if slot >= 0)
-        twice = next((a for a, b in zip(written, written[1:], strict=False) if a == b), None)
+        twice = next((a for a, b in pairwise(written) if a == b), None)
         if twice is not None:
             raise InputError(f"slots must each be written once, got {twice} twice")
 

@@ -11,7 +11,9 @@ from ordinate.ops.rotate.arguments import Angles, Norms, Turn, dtype_name
 
 def obstacle(arrays: Sequence[Any], angles: Angles, norms: Norms) -> str | None:
     """Why `arrays` and what turns them cannot be handed over as memory, or None where they can."""
-    tables = [a for a in (angles.cos, angles.sin, angles.frequencies, angles.positions, angles.axis_of_pair) if a is not None]
+    tables = [
+        a for a in (angles.cos, angles.sin, angles.frequencies, angles.positions, angles.axis_of_pair) if a is not None
+    ]
     weights = [weight for weight in (norms.q, norms.k) if weight is not None]
     if any(dtype_name(weight) not in KERNEL_DTYPES for weight in weights):
         return f"cpu takes norms of {', '.join(KERNEL_DTYPES)}"

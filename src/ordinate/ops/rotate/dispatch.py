@@ -61,7 +61,7 @@ def checked(
     return angles
 
 
-def serving(arrays: Sequence[Any], angles: Angles, norms: Norms, backend: str) -> ModuleType:
+def serving(arrays: Sequence[Any], angles: Angles, norms: Norms, backend: str, slots: Any = None) -> ModuleType:
     """The module that serves all of `arrays`: kernels where they are and where memory may be handed to them."""
     arrays = [x for x in arrays if x is not None]
     kind: Arrays = "numpy" if isinstance(arrays[0], np.ndarray) else "torch"
@@ -71,7 +71,7 @@ def serving(arrays: Sequence[Any], angles: Angles, norms: Norms, backend: str) -
     if name == "cpu":
         from ordinate.ops.rotate import cpu
 
-        why = cpu.obstacle(arrays, angles, norms)
+        why = cpu.obstacle([x for x in (*arrays, slots) if x is not None], angles, norms)
         if why is not None and backend == "cpu":
             raise Unavailable(f"backend 'cpu' cannot serve {kind} arrays on {device!r}: {why}")
         name = "cpu" if why is None else "plain"

@@ -46,7 +46,7 @@ class Rotation(torch.autograd.Function):
         ctx.save_for_backward(*tables)
         ctx.rest = magnitude, turn
         ctx.set_materialize_grads(False)
-        made = new(q, k, _angles(*tables, magnitude), turn)
+        made = new(q, k, _angles(*tables, magnitude), turn, Norms())
         still = [x for x, wanted in zip(made, ctx.needs_input_grad, strict=False) if x is not None and not wanted]
         ctx.mark_non_differentiable(*still)
         return made
@@ -105,7 +105,7 @@ def rotate_both_(q: Any, k: Any, angles: Angles, turn: Turn, norms: Norms) -> No
     torch.autograd.graph.increment_version(given)
 
 
-def new(q: Any, k: Any, angles: Angles, turn: Turn, norms: Norms = Norms()) -> tuple[Any, Any]:
+def new(q: Any, k: Any, angles: Angles, turn: Turn, norms: Norms) -> tuple[Any, Any]:
     """q and k rotated into new memory by one call of the kernels, unrecorded."""
     made = [None if x is None else torch.empty_like(x, memory_format=torch.contiguous_format) for x in (q, k)]
     cpu.into(q, k, *made, angles, turn, norms)

@@ -151,9 +151,7 @@ def _assert_in_table(angles: Angles) -> None:
         torch.ops.aten._assert_async.msg(named.all(), f"axis_of_pair must lie in 0 to {axes - 1}")
 
 
-_SCHEMA = (
-    "Tensor cos, Tensor sin, Tensor? positions, str pairing, str part, bool inverse, Tensor? axis_of_pair=None"
-)
+_SCHEMA = "Tensor cos, Tensor sin, Tensor? positions, str pairing, str part, bool inverse, Tensor? axis_of_pair=None"
 _LIBRARY = torch.library.Library("ordinate", "FRAGMENT")
 _LIBRARY.define(f"rotate(Tensor x, {_SCHEMA}) -> Tensor")
 _LIBRARY.define(f"rotate_pair(Tensor q, Tensor k, {_SCHEMA}) -> (Tensor, Tensor)")
@@ -176,8 +174,8 @@ def _run(q: Any, k: Any, cos: Tensor, sin: Tensor, positions: Any, *rest: Any) -
         made = compiled.rotate_to_new(q, k, cos, sin, positions, *words, "cpu")
     if made is None:  # unusual, or wrong: then this says what
         angles, turn = Angles(cos, sin, positions, axis_of_pair=axis_of_pair), Turn(*words)
-        check_arguments(q, k, angles, turn)
-        made = new(q, k, angles, turn)
+        check_arguments(q, k, angles, turn, Norms())
+        made = new(q, k, angles, turn, Norms())
     return made
 
 
@@ -187,7 +185,7 @@ def _run_(q: Any, k: Any, cos: Tensor, sin: Tensor, positions: Any, *rest: Any) 
     if axis_of_pair is None and compiled.rotate_in_place(q, k, cos, sin, positions, *words, "cpu"):
         return
     angles, turn = Angles(cos, sin, positions, axis_of_pair=axis_of_pair), Turn(*words)
-    check_arguments(q, k, angles, turn)
+    check_arguments(q, k, angles, turn, Norms())
     check_writable(q, k)
     cpu.into(q, k, q, k, angles, turn, Norms())
     torch.autograd.graph.increment_version([x for x in (q, k) if x is not None])
@@ -199,7 +197,9 @@ def _into(q: Any, k: Any, to_q: Any, to_k: Any, cos: Tensor, sin: Tensor, positi
     try:
         compiled.rotate_into(q, k, to_q, to_k, cos, sin, positions, None, 1.0, *words, axis_of_pair)
     except ValueError:
-        check_arguments(q, k, Angles(cos, sin, positions, axis_of_pair=axis_of_pair), Turn(*words))  # says it better
+        check_arguments(
+            q, k, Angles(cos, sin, positions, axis_of_pair=axis_of_pair), Turn(*words), Norms()
+        )  # says it better
         raise
     torch.autograd.graph.increment_version([x for x in (to_q, to_k) if x is not None])
 

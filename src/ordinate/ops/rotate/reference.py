@@ -90,7 +90,9 @@ def rotate_one(
     pairs = angles.pairs
     positions = np.arange(x.shape[-3]) if angles.positions is None else angles.positions
     # [..., tokens, pairs], or [..., tokens, 1] where all pairs have the same.
-    by_pair = positions[..., None] if angles.axis_of_pair is None else np.moveaxis(positions[angles.axis_of_pair], 0, -1)
+    by_pair = (
+        positions[..., None] if angles.axis_of_pair is None else np.moveaxis(positions[angles.axis_of_pair], 0, -1)
+    )
     if angles.frequencies is None:
         cos, sin = angles.cos[by_pair, np.arange(pairs)], angles.sin[by_pair, np.arange(pairs)]
     else:
