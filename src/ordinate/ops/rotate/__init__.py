@@ -95,7 +95,7 @@ def rotate(
     angles = Angles(cos, sin, positions, frequencies, magnitude, axis_of_pair)
     angles = checked(q, k, angles, turn, norms, cu_seqlens)
     if is_traced():
-        from ordinate.ops.rotate.operators import rotate_traced
+        from ordinate.ops.rotate.graphs import rotate_traced
 
         return rotate_traced(q, k, angles, turn, norms, backend)
     return serving((q, k), angles, norms, backend).rotate_both(q, k, angles, turn, norms)
@@ -144,7 +144,7 @@ def rotate_(
     angles = Angles(cos, sin, positions, frequencies, magnitude, axis_of_pair)
     angles = checked(q, k, angles, turn, norms, cu_seqlens)
     if is_traced():
-        from ordinate.ops.rotate.operators import rotate_traced_
+        from ordinate.ops.rotate.graphs import rotate_traced_
 
         rotate_traced_(q, k, angles, turn, norms, backend)
         return q, k

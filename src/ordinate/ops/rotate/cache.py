@@ -76,7 +76,7 @@ def rotate_into_cache_(
     _check_cache(k, v, k_cache, v_cache, slots)
     _check_unrecorded(q, k, v, k_cache, v_cache, q_norm, k_norm)
     if is_traced():
-        from ordinate.ops.rotate.operators import rotate_into_cache_traced_
+        from ordinate.ops.rotate.graphs import rotate_into_cache_traced_
 
         rotate_into_cache_traced_(q, k, v, k_cache, v_cache, slots, angles, turn, norms, cu_seqlens, backend)
         return q

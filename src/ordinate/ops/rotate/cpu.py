@@ -35,9 +35,9 @@ def rotate_both(q: Any, k: Any, angles: Angles, turn: Turn, norms: Norms) -> tup
         from ordinate.ops.rotate import gradient
 
         return gradient.rotate_both(q, k, angles, turn, norms)
-    made = [None if x is None else np.empty(x.shape, x.dtype) for x in (q, k)]
-    into(q, k, *made, angles, turn, norms)
-    return made[0], made[1]
+    to_q, to_k = (None if x is None else np.empty(x.shape, x.dtype) for x in (q, k))
+    into(q, k, to_q, to_k, angles, turn, norms)
+    return to_q, to_k
 
 
 def rotate_both_(q: Any, k: Any, angles: Angles, turn: Turn, norms: Norms) -> None:

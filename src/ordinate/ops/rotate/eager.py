@@ -89,7 +89,7 @@ def kept(x: Any, weight: Any) -> Any:
 
 def tabulated(angles: Angles, tokens: int) -> Angles:
     """The table of these positions' angles, a row a token: computed in float64, rounded to float32 once."""
-    positions = angles.positions
+    positions: Any = angles.positions
     if positions is None:
         positions = torch.arange(tokens, device=angles.frequencies.device)
     if angles.axis_of_pair is None:
@@ -107,9 +107,10 @@ def _turned(x: Tensor, angles: Angles, turn: Turn) -> Tensor:
     if angles.frequencies is not None:
         angles = tabulated(angles, x.shape[-3])
     arithmetic = _arithmetic(x)
-    rows: Any = slice(x.shape[-3]) if angles.positions is None else angles.positions
+    positions: Any = angles.positions
+    rows = slice(x.shape[-3]) if positions is None else positions
     if angles.axis_of_pair is not None:  # [..., tokens, pairs]: each pair has a row of its own
-        rows = angles.positions[angles.axis_of_pair].movedim(0, -1), torch.arange(angles.pairs, device=x.device)
+        rows = positions[angles.axis_of_pair].movedim(0, -1), torch.arange(angles.pairs, device=x.device)
     cos, sin = (table[rows].unsqueeze(-2).to(arithmetic) for table in (angles.cos, angles.sin))
     read, write = _ends(turn)
     wide = x.to(arithmetic)

@@ -42,11 +42,11 @@ class Rotation(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, q: Any, k: Any, *rest: Any) -> tuple[Any, Any]:
         """Rotate into new memory; `rest` is cos, sin, positions, frequencies, axis_of_pair, magnitude and turn."""
-        *tables, magnitude, turn = rest
-        ctx.save_for_backward(*tables)
+        cos, sin, positions, frequencies, axis_of_pair, magnitude, turn = rest
+        ctx.save_for_backward(cos, sin, positions, frequencies, axis_of_pair)
         ctx.rest = magnitude, turn
         ctx.set_materialize_grads(False)
-        made = new(q, k, _angles(*tables, magnitude), turn, Norms())
+        made = new(q, k, Angles(cos, sin, positions, frequencies, magnitude, axis_of_pair), turn, Norms())
         still = [x for x, wanted in zip(made, ctx.needs_input_grad, strict=False) if x is not None and not wanted]
         ctx.mark_non_differentiable(*still)
         return made
@@ -107,13 +107,9 @@ def rotate_both_(q: Any, k: Any, angles: Angles, turn: Turn, norms: Norms) -> No
 
 def new(q: Any, k: Any, angles: Angles, turn: Turn, norms: Norms) -> tuple[Any, Any]:
     """q and k rotated into new memory by one call of the kernels, unrecorded."""
-    made = [None if x is None else torch.empty_like(x, memory_format=torch.contiguous_format) for x in (q, k)]
-    cpu.into(q, k, *made, angles, turn, norms)
-    return made[0], made[1]
-
-
-def _angles(cos: Any, sin: Any, positions: Any, frequencies: Any, axis_of_pair: Any, magnitude: float) -> Angles:
-    return Angles(cos, sin, positions, frequencies, magnitude, axis_of_pair)
+    to_q, to_k = (None if x is None else torch.empty_like(x, memory_format=torch.contiguous_format) for x in (q, k))
+    cpu.into(q, k, to_q, to_k, angles, turn, norms)
+    return to_q, to_k
 
 
 register()
