@@ -85,9 +85,8 @@ def rotate(
     >>> rotate(q, None, cos, sin)[0]
     array([[[0., 1.]]])
     """
-    if compiled is not None and _may_be_short(
-        cu_seqlens, frequencies, magnitude, axis_of_pair, q_norm, k_norm, norm_eps
-    ):
+    plain = cu_seqlens is None and frequencies is None and axis_of_pair is None and q_norm is None and k_norm is None
+    if compiled is not None and plain and magnitude == 1.0 and norm_eps == 1e-6 and _may_be_short():
         made = compiled.rotate_to_new(q, k, cos, sin, positions, pairing, part, inverse, backend)
         if made is not None:
             return made
@@ -134,9 +133,14 @@ def rotate_(
         InputError: as for `rotate`, or memory that cannot be written; then nothing has been
         Unavailable: the backend asked for is not here
     """
+    plain = cu_seqlens is None and frequencies is None and axis_of_pair is None and q_norm is None and k_norm is None
+    plain = cu_seqlens is None and frequencies is None and axis_of_pair is None and q_norm is None and k_norm is None
     if (
         compiled is not None
-        and _may_be_short(cu_seqlens, frequencies, magnitude, axis_of_pair, q_norm, k_norm, norm_eps)
+        and plain
+        and magnitude == 1.0
+        and norm_eps == 1e-6
+        and _may_be_short()
         and compiled.rotate_in_place(q, k, cos, sin, positions, pairing, part, inverse, backend)
     ):
         return q, k
@@ -154,19 +158,7 @@ def rotate_(
     return q, k
 
 
-def _may_be_short(
-    cu_seqlens: Any, frequencies: Any, magnitude: float, axis_of_pair: Any, q_norm: Any, k_norm: Any, norm_eps: float
-) -> bool:
-    """Whether the compiled module may be asked first: of tensors and a table, outside of a graph."""
+def _may_be_short() -> bool:
+    """Whether the compiled module may be asked first: torch is there, and no graph is recorded."""
     torch = sys.modules.get("torch")
-    return (
-        frequencies is None
-        and cu_seqlens is None
-        and axis_of_pair is None
-        and q_norm is None
-        and k_norm is None
-        and magnitude == 1.0
-        and norm_eps == 1e-6
-        and torch is not None
-        and not torch.compiler.is_dynamo_compiling()
-    )
+    return torch is not None and not torch.compiler.is_dynamo_compiling()

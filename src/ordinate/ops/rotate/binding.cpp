@@ -137,13 +137,15 @@ void rotate_into(nb::handle q, nb::handle k, nb::handle to_q, nb::handle to_k, n
     given.positions = borrowed.array(positions);
     given.frequencies = borrowed.array(frequencies);
     given.magnitude = magnitude;
-    given.axis_of_pair = borrowed.array(axis_of_pair);
-    given.weight[0] = borrowed.array(q_norm);
-    given.weight[1] = borrowed.array(k_norm);
-    given.epsilon = epsilon;
-    given.slots = borrowed.array(slots);
-    given.v = borrowed.array(v);
-    given.v_to = borrowed.array(v_to, true);
+    RotateExtras extras;
+    extras.axis_of_pair = borrowed.array(axis_of_pair);
+    extras.weight[0] = borrowed.array(q_norm);
+    extras.weight[1] = borrowed.array(k_norm);
+    extras.epsilon = epsilon;
+    extras.slots = borrowed.array(slots);
+    extras.v = borrowed.array(v);
+    extras.v_to = borrowed.array(v_to, true);
+    given.extras = &extras;
     for (int i = 0; i < 2; ++i)
         if (bool(given.from[i]) != bool(given.to[i])) throw nb::value_error("every input needs an output");
     if (const char *wrong = describe(given, call)) throw nb::value_error(wrong);

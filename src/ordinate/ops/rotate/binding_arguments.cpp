@@ -34,9 +34,18 @@ bool read_weight(const Tensor &weight, std::vector<float> &floats) {
     return true;
 }
 
-const char *describe_heads(int which, RotateArguments &given, RotateCall &call) {
+const char *describe_norm(int which, RotateExtras &extras, Heads &h) {
+    const Tensor &weight = extras.weight[which];
+    if (!weight) return nullptr;
+    if (weight.ndim != 1 || weight.shape[0] != h.dim) return "a norm has a weight for every channel";
+    if (!read_weight(weight, extras.weights[which])) return "the weights of a norm must be floats";
+    h.weight = extras.weights[which].data();
+    return nullptr;
+}
+
+const char *describe_heads(int which, const RotateArguments &given, RotateCall &call) {
     const Tensor &from = given.from[which], &to = given.to[which];
-    const bool cached = which == 1 && given.slots;
+    const bool cached = which == 1 && given.extras && given.extras->slots;
     if (from.ndim != 3 && from.ndim != 4) return "q and k must have three or four axes";
     if (!kernels_take(from.dtype) || to.dtype != from.dtype) return "kernels take float32, bfloat16 and float16";
     const int token = from.ndim - 3, head = token + 1, channel = token + 2;
@@ -65,29 +74,24 @@ const char *describe_heads(int which, RotateArguments &given, RotateCall &call) 
     h.to_token = to.stride[to.ndim - 3];
     h.to_head = to.stride[to.ndim - 2];
     h.to_channel = to.stride[to.ndim - 1];
-    if (const Tensor &weight = given.weight[which]) {
-        if (weight.ndim != 1 || weight.shape[0] != h.dim) return "a norm has a weight for every channel";
-        if (!read_weight(weight, given.weights[which])) return "the weights of a norm must be floats";
-        h.weight = given.weights[which].data();
-    }
-    return nullptr;
+    return given.extras ? describe_norm(which, *given.extras, h) : nullptr;
 }
 
-const char *describe_axes(RotateArguments &given, RotateCall &call) {
-    const Tensor &axis = given.axis_of_pair;
+const char *describe_axes(RotateExtras &extras, const Tensor &positions, RotateCall &call) {
+    const Tensor &axis = extras.axis_of_pair;
     if (!axis) return nullptr;
     if (axis.dtype != Dtype::i64 && axis.dtype != Dtype::i32) return "axis_of_pair must be int32 or int64";
     if (axis.ndim != 1 || axis.shape[0] != call.pairs) return "axis_of_pair must be [pairs]";
-    if (!given.positions || given.positions.ndim < 2) return "axes need positions, [axes, ...]";
-    const int64_t axes = given.positions.shape[0];
-    given.axes.resize(size_t(call.pairs));
+    if (!positions || positions.ndim < 2) return "axes need positions, [axes, ...]";
+    const int64_t axes = positions.shape[0];
+    extras.axes.resize(size_t(call.pairs));
     for (int64_t i = 0; i < call.pairs; ++i) {
         const int64_t value = axis.dtype == Dtype::i64 ? static_cast<const int64_t *>(axis.data)[i * axis.stride[0]]
                                                        : static_cast<const int32_t *>(axis.data)[i * axis.stride[0]];
         if (value < 0 || value >= axes) return "axis_of_pair must name axes of positions";
-        given.axes[size_t(i)] = int32_t(value);
+        extras.axes[size_t(i)] = int32_t(value);
     }
-    call.angles.axis_of_pair = given.axes.data();
+    call.angles.axis_of_pair = extras.axes.data();
     call.angles.axes = axes;
     return nullptr;
 }
@@ -131,7 +135,7 @@ const char *describe_positions(const RotateArguments &given, RotateCall &call, i
 
 }  // namespace
 
-const char *describe(RotateArguments &given, RotateCall &call) {
+const char *describe(const RotateArguments &given, RotateCall &call) {
     int64_t rows = INT64_MAX;
     Angles &a = call.angles;
     if (given.frequencies) {
@@ -160,15 +164,17 @@ const char *describe(RotateArguments &given, RotateCall &call) {
         if (!given.from[i]) continue;
         if (const char *wrong = describe_heads(i, given, call)) return wrong;
     }
-    for (int i = 0; i < 2; ++i)
-        if (given.weight[i] && !given.from[i]) return "a norm needs what it normalises";
     if (!call.count) return "q or k must be given";
     call.read = given.inverse ? given.write : given.read;
     call.write = given.inverse ? given.read : given.write;
     call.inverse = given.inverse;
-    call.epsilon = float(given.epsilon);
-    if (const char *wrong = describe_axes(given, call)) return wrong;
+    if (given.extras)
+        if (const char *wrong = describe_axes(*given.extras, given.positions, call)) return wrong;
     if (const char *wrong = describe_positions(given, call, rows)) return wrong;
+    if (!given.extras) return nullptr;
+    for (int i = 0; i < 2; ++i)
+        if (given.extras->weight[i] && !given.from[i]) return "a norm needs what it normalises";
+    call.epsilon = float(given.extras->epsilon);
     return describe_cache(given, call);
 }
 

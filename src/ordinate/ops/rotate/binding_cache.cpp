@@ -32,7 +32,7 @@ bool all_apart(const std::vector<int64_t> &slots) {
 }
 
 const char *describe_values(const RotateArguments &given, RotateCall &call) {
-    const Tensor &v = given.v, &to = given.v_to, &cache = given.to[1];
+    const Tensor &v = given.extras->v, &to = given.extras->v_to, &cache = given.to[1];
     if (bool(v) != bool(to)) return "v and its cache belong together";
     if (!v) return nullptr;
     if (v.dtype != Dtype::f32 && v.dtype != Dtype::bf16 && v.dtype != Dtype::f16)
@@ -63,9 +63,10 @@ const char *describe_values(const RotateArguments &given, RotateCall &call) {
 
 }  // namespace
 
-const char *describe_cache(RotateArguments &given, RotateCall &call) {
-    const Tensor &slots = given.slots;
-    if (!slots) return given.v || given.v_to ? "v goes to a cache by slots" : nullptr;
+const char *describe_cache(const RotateArguments &given, RotateCall &call) {
+    RotateExtras &extras = *given.extras;
+    const Tensor &slots = extras.slots;
+    if (!slots) return extras.v || extras.v_to ? "v goes to a cache by slots" : nullptr;
     if (!given.from[1]) return "slots are those of k";
     if (slots.dtype != Dtype::i64 && slots.dtype != Dtype::i32) return "slots must be int32 or int64";
     const bool batched = slots.ndim == 2;
@@ -74,7 +75,7 @@ const char *describe_cache(RotateArguments &given, RotateCall &call) {
     if (batched ? slots.shape[0] != call.batch : call.batch != 1) return "every token needs a slot of its own";
     if (const char *wrong = describe_values(given, call)) return wrong;
     const int64_t pages = given.to[1].shape[0], page = given.to[1].shape[1];
-    std::vector<int64_t> &rows = given.rows[0], &value_rows = given.rows[1];
+    std::vector<int64_t> &rows = extras.rows, &value_rows = extras.value_rows;
     rows.clear();
     rows.reserve(size_t(call.batch * call.tokens));
     for (int64_t b = 0; b < call.batch; ++b)
@@ -87,7 +88,7 @@ const char *describe_cache(RotateArguments &given, RotateCall &call) {
     if (call.copied.dtype != Dtype::none) {
         value_rows = rows;
         for (int64_t &row : value_rows)
-            if (row >= 0) row = row / page * given.v_to.stride[0] + row % page * given.v_to.stride[1];
+            if (row >= 0) row = row / page * extras.v_to.stride[0] + row % page * extras.v_to.stride[1];
         call.copied.rows = value_rows.data();
     }
     for (int64_t &row : rows)

@@ -107,10 +107,10 @@ def _turned(x: Tensor, angles: Angles, turn: Turn) -> Tensor:
     if angles.frequencies is not None:
         angles = tabulated(angles, x.shape[-3])
     arithmetic = _arithmetic(x)
-    positions: Any = angles.positions
-    rows = slice(x.shape[-3]) if positions is None else positions
     if angles.axis_of_pair is not None:  # [..., tokens, pairs]: each pair has a row of its own
-        rows = positions[angles.axis_of_pair].movedim(0, -1), torch.arange(angles.pairs, device=x.device)
+        rows = angles.positions[angles.axis_of_pair].movedim(0, -1), torch.arange(angles.pairs, device=x.device)
+    else:
+        rows = slice(x.shape[-3]) if angles.positions is None else angles.positions
     cos, sin = (table[rows].unsqueeze(-2).to(arithmetic) for table in (angles.cos, angles.sin))
     read, write = _ends(turn)
     wide = x.to(arithmetic)
