@@ -1,20 +1,15 @@
 """`rotate`: q and k turned by their positions."""
 
 import sys
-from collections.abc import Mapping
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
-import numpy as np
-
-from ordinate.errors import InputError, Unavailable
-from ordinate.ops.backends import Arrays, choose, compiled
-from ordinate.ops.rotate.arguments import Angles, Pairing, Part, Turn, check_arguments, dtype_name, is_traced
+from ordinate.ops.backends import compiled
+from ordinate.ops.rotate.arguments import Angles, Norms, Pairing, Part, Turn, is_traced
+from ordinate.ops.rotate.cache import rotate_into_cache_
+from ordinate.ops.rotate.dispatch import checked, serving
 from ordinate.ops.rotate.memory import check_writable
-from ordinate.ops.rotate.packed import positions_in_sequences
 
-__all__ = ["rotate", "rotate_"]
+__all__ = ["rotate", "rotate_", "rotate_into_cache_"]
 
 
 def rotate(
@@ -30,6 +25,10 @@ def rotate(
     cu_seqlens: Any = None,
     frequencies: Any = None,
     magnitude: float = 1.0,
+    axis_of_pair: Any = None,
+    q_norm: Any = None,
+    k_norm: Any = None,
+    norm_eps: float = 1e-6,
     backend: str = "auto",
 ) -> tuple[Any, Any]:
     """Rotate each channel pair of q and k by the angle of its token's position.
@@ -39,7 +38,11 @@ def rotate(
 
     float32, bfloat16 and float16 are computed in float32, each product and sum rounded, and rounded once more to
     their dtype: compiled kernels and PyTorch give the same bits. float64, and all of NumPy where there are no kernels,
-    is computed in float64. Gradients flow to q, k, cos, sin and frequencies.
+    is computed in float64. Gradients flow to q, k, cos, sin, frequencies, q_norm and k_norm.
+
+    With `axis_of_pair` a token has a position on each of several axes (the rows and columns of an image, M-RoPE's
+    time, height and width), and pair i turns by positions[axis_of_pair[i]]. With `q_norm` or `k_norm` each head is
+    normalised before it turns, x / sqrt(mean(x^2) + norm_eps) * weight, over all its channels.
 
     Args:
         q, k: [batch, tokens, heads, dim] or [tokens, heads, dim], any strides, heads and dim of their own;
@@ -57,38 +60,44 @@ def rotate(
         frequencies: [pairs], float64, [rad/token], in place of a table: angles are computed in float64 as they are
             needed, cos and sin rounded to float32; positions are then any within 2^53 of 0
         magnitude: multiplies cos and sin of frequencies
+        axis_of_pair: [pairs], int32 or int64: which axis of positions turns each pair, as the schemes `Axial` and
+            `Multimodal` say; positions are then [axes, tokens] or [axes, batch, tokens]
+        q_norm, k_norm: [dim], of any floating type: the weight of an RMS norm of q, of k (Qwen3). Gemma's multiplies
+            by 1 + weight: give that sum
+        norm_eps: added to the mean of squares
         backend: "auto", or a name in `ordinate.ops.backends`
 
     Returns:
-        q and k rotated, in new memory, None for None. Channels that do not turn keep their bits.
+        q and k rotated, in new memory, None for None. Channels that do not turn keep their bits, unless normalised.
 
     Raises:
         InputError: a shape, dtype or device that does not fit, or a position outside the table
         Unavailable: the backend asked for is not here
 
     Source: Su et al. 2021, arXiv:2104.09864, equation 34.
-    Differs from the paper: the paper pairs neighbours; "half" is the same model with channels renamed.
+    Differs from the paper: the paper pairs neighbours; "half" is the same model with channels renamed. A norm and
+    the rotation after it are rounded together, once; transformers' Qwen3 in half precision rounds what is normalised,
+    its product with the weight, and each product and sum of the rotation.
 
+    >>> import numpy as np
     >>> q = np.array([[[1.0, 0.0]]])
     >>> cos, sin = np.array([[0.0]], np.float32), np.array([[1.0]], np.float32)
     >>> rotate(q, None, cos, sin)[0]
     array([[[0., 1.]]])
     """
-    if compiled is not None and _may_be_short(cu_seqlens, frequencies, magnitude):
+    plain = cu_seqlens is None and frequencies is None and axis_of_pair is None and q_norm is None and k_norm is None
+    if compiled is not None and plain and magnitude == 1.0 and norm_eps == 1e-6 and _may_be_short():
         made = compiled.rotate_to_new(q, k, cos, sin, positions, pairing, part, inverse, backend)
         if made is not None:
             return made
-    turn = Turn(pairing, part, inverse)
-    angles = _checked(q, k, cos, sin, positions, turn, cu_seqlens, frequencies, magnitude)
+    turn, norms = Turn(pairing, part, inverse), Norms(q_norm, k_norm, norm_eps)
+    angles = Angles(cos, sin, positions, frequencies, magnitude, axis_of_pair)
+    angles = checked(q, k, angles, turn, norms, cu_seqlens)
     if is_traced():
-        from ordinate.ops.rotate.operators import rotate_traced
+        from ordinate.ops.rotate.graphs import rotate_traced
 
-        return rotate_traced(q, k, angles, turn, backend)
-    q, k = (
-        None if x is None else implementation.rotate_one(x, angles, turn)
-        for x, implementation in _served(q, k, angles, backend)
-    )
-    return q, k
+        return rotate_traced(q, k, angles, turn, norms, backend)
+    return serving((q, k), angles, norms, backend).rotate_both(q, k, angles, turn, norms)
 
 
 def rotate_(
@@ -104,13 +113,18 @@ def rotate_(
     cu_seqlens: Any = None,
     frequencies: Any = None,
     magnitude: float = 1.0,
+    axis_of_pair: Any = None,
+    q_norm: Any = None,
+    k_norm: Any = None,
+    norm_eps: float = 1e-6,
     backend: str = "auto",
 ) -> tuple[Any, Any]:
     """`rotate`, written into q and k: views of other memory are written through, nothing else is touched.
 
     Args:
         q, k: as for `rotate`; their elements must not share memory, with each other or among themselves
-        cos, sin, positions, pairing, part, inverse, cu_seqlens, frequencies, magnitude, backend: as for `rotate`
+        cos, sin, positions, pairing, part, inverse, cu_seqlens, frequencies, magnitude, axis_of_pair, q_norm, k_norm,
+            norm_eps, backend: as for `rotate`
 
     Returns:
         q and k themselves
@@ -119,115 +133,32 @@ def rotate_(
         InputError: as for `rotate`, or memory that cannot be written; then nothing has been
         Unavailable: the backend asked for is not here
     """
+    plain = cu_seqlens is None and frequencies is None and axis_of_pair is None and q_norm is None and k_norm is None
+    plain = cu_seqlens is None and frequencies is None and axis_of_pair is None and q_norm is None and k_norm is None
     if (
         compiled is not None
-        and _may_be_short(cu_seqlens, frequencies, magnitude)
+        and plain
+        and magnitude == 1.0
+        and norm_eps == 1e-6
+        and _may_be_short()
         and compiled.rotate_in_place(q, k, cos, sin, positions, pairing, part, inverse, backend)
     ):
         return q, k
-    turn = Turn(pairing, part, inverse)
-    angles = _checked(q, k, cos, sin, positions, turn, cu_seqlens, frequencies, magnitude)
+    turn, norms = Turn(pairing, part, inverse), Norms(q_norm, k_norm, norm_eps)
+    angles = Angles(cos, sin, positions, frequencies, magnitude, axis_of_pair)
+    angles = checked(q, k, angles, turn, norms, cu_seqlens)
     if is_traced():
-        from ordinate.ops.rotate.operators import rotate_traced_
+        from ordinate.ops.rotate.graphs import rotate_traced_
 
-        rotate_traced_(q, k, angles, turn, backend)
+        rotate_traced_(q, k, angles, turn, norms, backend)
         return q, k
-    served = _served(q, k, angles, backend)
+    implementation = serving((q, k), angles, norms, backend)
     check_writable(q, k)
-    for x, implementation in served:
-        if x is not None:
-            implementation.rotate_one_(x, angles, turn)
+    implementation.rotate_both_(q, k, angles, turn, norms)
     return q, k
 
 
-def _may_be_short(cu_seqlens: Any, frequencies: Any, magnitude: float) -> bool:
-    """Whether the compiled module may be asked first: of tensors and a table, outside of a graph."""
+def _may_be_short() -> bool:
+    """Whether the compiled module may be asked first: torch is there, and no graph is recorded."""
     torch = sys.modules.get("torch")
-    return (
-        frequencies is None
-        and cu_seqlens is None
-        and magnitude == 1.0
-        and torch is not None
-        and not torch.compiler.is_dynamo_compiling()
-    )
-
-
-def _checked(
-    q: Any,
-    k: Any,
-    cos: Any,
-    sin: Any,
-    positions: Any,
-    turn: Turn,
-    cu_seqlens: Any,
-    frequencies: Any,
-    magnitude: float,
-) -> Angles:
-    """How far each token turns, once every argument is found to fit."""
-    if q is None and k is None:
-        raise InputError("rotate needs q or k, got neither")
-    if frequencies is None and (cos is None or sin is None):
-        raise InputError("rotate needs cos and sin, or frequencies, got None")
-    if frequencies is not None and (cos is not None or sin is not None):
-        raise InputError("rotate needs cos and sin, or frequencies, got both")
-    if frequencies is None and magnitude != 1.0:
-        raise InputError(f"magnitude belongs to frequencies: that of a table is in it, got {magnitude}")
-    given = {
-        "q": q,
-        "k": k,
-        "cos": cos,
-        "sin": sin,
-        "positions": positions,
-        "cu_seqlens": cu_seqlens,
-        "frequencies": frequencies,
-    }
-    given = {name: value for name, value in given.items() if value is not None}
-    _library(given)
-    devices = {name: str(getattr(value, "device", "cpu")) for name, value in given.items()}
-    if len(set(devices.values())) != 1:
-        raise InputError(f"all must be on one device, got {', '.join(f'{n} on {d}' for n, d in devices.items())}")
-    if cu_seqlens is not None:
-        if positions is not None:
-            raise InputError("rotate needs positions or cu_seqlens, got both")
-        positions = positions_in_sequences(q if q is not None else k, cu_seqlens)
-    angles = Angles(cos, sin, positions, frequencies, magnitude)
-    check_arguments(q, k, angles, turn)
-    return angles
-
-
-def _served(q: Any, k: Any, angles: Angles, backend: str) -> list[tuple[Any, Any]]:
-    """q and k, each with the module that will rotate it."""
-    served: list[tuple[Any, Any]] = []
-    for x in (q, k):
-        name = None if x is None else _backend(x, angles, backend)
-        served.append((x, None if name is None else import_module(f"ordinate.ops.rotate.{name}")))
-    return served
-
-
-def _backend(x: Any, angles: Angles, backend: str) -> str:
-    """Which backend rotates this array: kernels where they are and where its memory may be handed to them."""
-    library: Arrays = "numpy" if isinstance(x, np.ndarray) else "torch"
-    device = str(getattr(x, "device", "cpu"))
-    name = choose(device, dtype_name(x), arrays=library, backend=backend).name
-    if name == "cpu":
-        from ordinate.ops.rotate import cpu
-
-        why = cpu.obstacle(x, angles)
-        if why is not None and backend == "cpu":
-            raise Unavailable(f"backend 'cpu' cannot serve {library} arrays on {device!r}: {why}")
-        if why is not None:
-            return "reference" if library == "numpy" else "eager"
-    return name
-
-
-def _library(given: Mapping[str, Any]) -> Arrays:
-    """Whose arrays these are: all NumPy's or all torch's."""
-    if not is_traced() and all(isinstance(value, np.ndarray) for value in given.values()):
-        return "numpy"
-    if is_traced() or find_spec("torch") is not None:
-        from torch import Tensor
-
-        if all(isinstance(value, Tensor) for value in given.values()):
-            return "torch"
-    kinds = ", ".join(f"{name} {type(value).__name__}" for name, value in given.items())
-    raise InputError(f"rotate needs NumPy arrays only or torch tensors only, got {kinds}")
+    return torch is not None and not torch.compiler.is_dynamo_compiling()

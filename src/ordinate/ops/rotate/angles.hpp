@@ -51,13 +51,21 @@ INLINE void cos_and_sin(Doubles angle, double magnitude, float *cos, float *sin)
     std::memcpy(sin, &sin32, sizeof sin32);
 }
 
-// Fill rows of `pairs` entries, with room for D - 1 more.
-inline void compute_row(const Angles &a, int64_t position, int64_t pairs, float *cos, float *sin) {
+INLINE int64_t position_of(const Angles &a, int64_t batch, int64_t token, int64_t axis = 0) {
+    if (!a.positions) return token;
+    const int64_t at = axis * a.position_axis + batch * a.position_batch + token * a.position_token;
+    return a.wide ? static_cast<const int64_t *>(a.positions)[at] : static_cast<const int32_t *>(a.positions)[at];
+}
+
+// Fill rows of `pairs` entries, with room for D - 1 more, from frequencies.
+inline void compute_row(const Angles &a, int64_t batch, int64_t token, int64_t pairs, float *cos, float *sin) {
+    const int64_t position = position_of(a, batch, token);
     for (int64_t i = 0; i < pairs; i += D) {
         Doubles angle = {};
         bool far = false;
         for (int lane = 0; lane < D && i + lane < pairs; ++lane) {
-            angle[lane] = double(position) * a.frequencies[(i + lane) * a.frequency_stride];
+            const int64_t own = a.axis_of_pair ? position_of(a, batch, token, a.axis_of_pair[i + lane]) : position;
+            angle[lane] = double(own) * a.frequencies[(i + lane) * a.frequency_stride];
             far |= !(angle[lane] < largest_angle && angle[lane] > -largest_angle);
         }
         cos_and_sin(angle, a.magnitude, cos + i, sin + i);
@@ -69,10 +77,25 @@ inline void compute_row(const Angles &a, int64_t position, int64_t pairs, float 
     }
 }
 
-INLINE int64_t position_of(const Angles &a, int64_t batch, int64_t token) {
-    if (!a.positions) return token;
-    const int64_t at = batch * a.position_batch + token * a.position_token;
-    return a.wide ? static_cast<const int64_t *>(a.positions)[at] : static_cast<const int32_t *>(a.positions)[at];
+// Fill rows from a table of several rows a token: each pair's entry is of the row of its own axis.
+inline void gather_row(const Angles &a, int64_t batch, int64_t token, int64_t pairs, float *cos, float *sin) {
+    for (int64_t axis = 0; axis < a.axes; ++axis) {
+        const int64_t row = position_of(a, batch, token, axis);
+        const float *from_cos = a.cos + row * a.cos_row, *from_sin = a.sin + row * a.sin_row;
+        int64_t i = 0;
+        if (a.cos_pair == 1 && a.sin_pair == 1) {
+            for (; i + W <= pairs; i += W) {
+                const I own = take<I>(a.axis_of_pair + i) == spread(int32_t(axis));
+                store(cos + i, own ? load(from_cos + i) : load(cos + i));
+                store(sin + i, own ? load(from_sin + i) : load(sin + i));
+            }
+        }
+        for (; i < pairs; ++i) {
+            if (a.axis_of_pair[i] != axis) continue;
+            cos[i] = from_cos[i * a.cos_pair];
+            sin[i] = from_sin[i * a.sin_pair];
+        }
+    }
 }
 
 enum class Arrangement : uint8_t { plain, split, doubled };

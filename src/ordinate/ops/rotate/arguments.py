@@ -29,18 +29,31 @@ class Turn:
 
 @dataclass(frozen=True)
 class Angles:
-    """How far each token turns: rows of a table, or positions times frequencies."""
+    """How far each token turns: rows of a table, or positions times frequencies.
+
+    With `axis_of_pair` a token has a position on each of several axes, and each pair turns by that of its own.
+    """
 
     cos: Any
     sin: Any
     positions: Any
     frequencies: Any = None
     magnitude: float = 1.0
+    axis_of_pair: Any = None
 
     @property
     def pairs(self) -> int:
         """How many pairs of channels turn."""
         return (self.cos if self.frequencies is None else self.frequencies).shape[-1]
+
+
+@dataclass(frozen=True)
+class Norms:
+    """The weights by which heads of q and of k are normalised before they turn, [dim]; None where they are not."""
+
+    q: Any = None
+    k: Any = None
+    epsilon: float = 1e-6
 
 
 def is_traced() -> bool:
@@ -64,7 +77,7 @@ def has_values(array: Any) -> bool:
     return math.prod(array.shape) != 0 and not getattr(array, "is_meta", False) and not is_traced()
 
 
-def check_arguments(q: Any, k: Any, angles: Angles, turn: Turn) -> None:
+def check_arguments(q: Any, k: Any, angles: Angles, turn: Turn, norms: Norms) -> None:
     """Raise `InputError` unless arrays of one library fit together; positions must lie inside the table."""
     if angles.frequencies is None:
         check_table(angles.cos, angles.sin)
@@ -78,7 +91,26 @@ def check_arguments(q: Any, k: Any, angles: Angles, turn: Turn) -> None:
     leads = [tuple(x.shape[:-2]) for x in given.values()]
     if leads[0] != leads[-1]:
         raise InputError(f"q and k must have the same batch and tokens, got {list(leads[0])} and {list(leads[1])}")
-    _check_positions(angles.positions, leads[0], None if angles.cos is None else angles.cos.shape[0])
+    check_norms(q, k, norms)
+    _check_positions(angles, leads[0], None if angles.cos is None else angles.cos.shape[0])
+    _check_axes(angles)
+
+
+def check_norms(q: Any, k: Any, norms: Norms) -> None:
+    """Raise `InputError` unless each norm has what it normalises, and a weight for each of its channels."""
+    for name, x, weight in (("q", q, norms.q), ("k", k, norms.k)):
+        if weight is None:
+            continue
+        if x is None:
+            raise InputError(f"{name}_norm needs {name}, got None")
+        if tuple(weight.shape) != (x.shape[-1],):
+            raise InputError(f"{name}_norm must have shape [{x.shape[-1]}], got {list(weight.shape)}")
+        if "float" not in dtype_name(weight):
+            raise InputError(f"{name}_norm must be of floating point, got {dtype_name(weight)}")
+    if norms.q is None and norms.k is None and norms.epsilon != Norms.epsilon:
+        raise InputError(f"norm_eps belongs to q_norm and k_norm, got {norms.epsilon} without them")
+    if not is_traced() and finite("norm_eps", norms.epsilon) < 0:
+        raise InputError(f"norm_eps must not be negative, got {norms.epsilon}")
 
 
 def check_table(cos: Any, sin: Any) -> None:
@@ -114,18 +146,36 @@ def _check_heads(name: str, x: Any, pairs: int, part: Part) -> None:
         )
 
 
-def _check_positions(positions: Any, lead: tuple[int, ...], rows: int | None) -> None:
+def _check_axes(angles: Angles) -> None:
+    """Every pair has one of the axes of positions."""
+    axis = angles.axis_of_pair
+    if axis is None:
+        return
+    if dtype_name(axis) not in ("int32", "int64"):
+        raise InputError(f"axis_of_pair must be int32 or int64, got {dtype_name(axis)}")
+    if tuple(axis.shape) != (angles.pairs,):
+        raise InputError(f"axis_of_pair must have shape [{angles.pairs}], got {list(axis.shape)}")
+    axes = angles.positions.shape[0]
+    if has_values(axis) and (int(axis.min()) < 0 or int(axis.max()) >= axes):
+        raise InputError(f"axis_of_pair must lie in 0 to {axes - 1}, the axes of positions, got {axis.tolist()}"[:200])
+
+
+def _check_positions(angles: Angles, lead: tuple[int, ...], rows: int | None) -> None:
     """`rows` is the length of the table, None where there is none."""
-    tokens = lead[-1]
+    positions, tokens = angles.positions, lead[-1]
     if positions is None:
+        if angles.axis_of_pair is not None:
+            raise InputError("axis_of_pair needs positions, [axes, ...], got None")
         if rows is not None and tokens > rows:
             raise InputError(f"the table has {rows} positions, too few for {tokens} tokens")
         return
     if dtype_name(positions) not in ("int32", "int64"):
         raise InputError(f"positions must be int32 or int64, got {dtype_name(positions)}")
-    if tuple(positions.shape) not in ((tokens,), lead):
-        wanted = f"[{tokens}]" if len(lead) == 1 else f"[{tokens}] or {list(lead)}"
-        raise InputError(f"positions must have shape {wanted}, got {list(positions.shape)}")
+    shape, several = tuple(positions.shape), angles.axis_of_pair is not None
+    if (shape[1:] if several else shape) not in ((tokens,), lead):
+        axes = "axes, " if several else ""
+        wanted = " or ".join(f"[{axes}{', '.join(map(str, ends))}]" for ends in dict.fromkeys(((tokens,), lead)))
+        raise InputError(f"positions must have shape {wanted}, got {list(shape)}")
     if not has_values(positions):
         return
     lowest, highest = int(positions.min()), int(positions.max())

@@ -119,9 +119,11 @@ nb::object rotate_to_new(nb::handle q, nb::handle k, nb::handle cos, nb::handle 
 }
 
 // Rotate `q` and `k` into `to_q` and `to_k`, which may be the same memory; the caller has checked what they mean.
+// With slots `to_k` and `v_to` are caches.
 void rotate_into(nb::handle q, nb::handle k, nb::handle to_q, nb::handle to_k, nb::handle cos, nb::handle sin,
                  nb::handle positions, nb::handle frequencies, double magnitude, nb::handle pairing, nb::handle part,
-                 nb::handle inverse) {
+                 nb::handle inverse, nb::handle axis_of_pair, nb::handle q_norm, nb::handle k_norm, double epsilon,
+                 nb::handle slots, nb::handle v, nb::handle v_to) {
     Borrowed borrowed;
     RotateArguments given;
     RotateCall call;
@@ -135,6 +137,15 @@ void rotate_into(nb::handle q, nb::handle k, nb::handle to_q, nb::handle to_k, n
     given.positions = borrowed.array(positions);
     given.frequencies = borrowed.array(frequencies);
     given.magnitude = magnitude;
+    RotateExtras extras;
+    extras.axis_of_pair = borrowed.array(axis_of_pair);
+    extras.weight[0] = borrowed.array(q_norm);
+    extras.weight[1] = borrowed.array(k_norm);
+    extras.epsilon = epsilon;
+    extras.slots = borrowed.array(slots);
+    extras.v = borrowed.array(v);
+    extras.v_to = borrowed.array(v_to, true);
+    given.extras = &extras;
     for (int i = 0; i < 2; ++i)
         if (bool(given.from[i]) != bool(given.to[i])) throw nb::value_error("every input needs an output");
     if (const char *wrong = describe(given, call)) throw nb::value_error(wrong);
@@ -161,7 +172,9 @@ void bind_rotate(nb::module_ &m) {
           "Rotate into new memory if it is a usual call; None if not.");
     m.def("rotate_into", &rotate_into, arg("q").none(), arg("k").none(), arg("to_q").none(), arg("to_k").none(),
           arg("cos").none(), arg("sin").none(), arg("positions").none(), arg("frequencies").none(), arg("magnitude"),
-          arg("pairing"), arg("part"), arg("inverse"), "Rotate from memory to memory.");
+          arg("pairing"), arg("part"), arg("inverse"), arg("axis_of_pair") = nb::none(), arg("q_norm") = nb::none(),
+          arg("k_norm") = nb::none(), arg("epsilon") = 0.0, arg("slots") = nb::none(), arg("v") = nb::none(),
+          arg("v_to") = nb::none(), "Rotate from memory to memory.");
     m.def("plain_tensors", &plain_tensors, "Whether a kernel may read and write these tensors' memory.");
 }
 

@@ -2,34 +2,56 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <memory>
-
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
-
-#include "isa.hpp"
-#include "parallel.hpp"
+#include <cstring>
 
 namespace ordinate {
 
-ORDINATE_DECLARE(void rotate(const RotateCall &call))
-
 namespace {
-
-constexpr int64_t one_thread_below = 512 << 10;  // bytes: waking another thread takes longer than such a call
-constexpr int64_t stream_from = 4 << 20;         // bytes: what is smaller may still be in a cache when it is read next
-
-constexpr int64_t system_memory_from = 4 << 20;  // bytes: allocators may have the system make what is larger
 
 bool kernels_take(Dtype dtype) { return dtype == Dtype::f32 || dtype == Dtype::bf16 || dtype == Dtype::f16; }
 
-const char *describe_heads(const Tensor &from, const Tensor &to, const RotateArguments &given, RotateCall &call) {
+// The channels' weights of a norm, as float32.
+bool read_weight(const Tensor &weight, std::vector<float> &floats) {
+    floats.resize(size_t(weight.shape[0]));
+    for (int64_t i = 0; i < weight.shape[0]; ++i) {
+        const char *at = static_cast<const char *>(weight.data) + i * weight.stride[0] * bytes_of(weight.dtype);
+        uint32_t bits = 0;
+        switch (weight.dtype) {
+            case Dtype::f32: std::memcpy(&floats[size_t(i)], at, 4); break;
+            case Dtype::bf16:
+                std::memcpy(reinterpret_cast<char *>(&bits) + 2, at, 2);
+                std::memcpy(&floats[size_t(i)], &bits, 4);
+                break;
+            case Dtype::f16: {
+                _Float16 half;
+                std::memcpy(&half, at, 2);
+                floats[size_t(i)] = float(half);
+                break;
+            }
+            default: return false;
+        }
+    }
+    return true;
+}
+
+const char *describe_norm(int which, RotateExtras &extras, Heads &h) {
+    const Tensor &weight = extras.weight[which];
+    if (!weight) return nullptr;
+    if (weight.ndim != 1 || weight.shape[0] != h.dim) return "a norm has a weight for every channel";
+    if (!read_weight(weight, extras.weights[which])) return "the weights of a norm must be floats";
+    h.weight = extras.weights[which].data();
+    return nullptr;
+}
+
+const char *describe_heads(int which, const RotateArguments &given, RotateCall &call) {
+    const Tensor &from = given.from[which], &to = given.to[which];
+    const bool cached = which == 1 && given.extras && given.extras->slots;
     if (from.ndim != 3 && from.ndim != 4) return "q and k must have three or four axes";
     if (!kernels_take(from.dtype) || to.dtype != from.dtype) return "kernels take float32, bfloat16 and float16";
     const int token = from.ndim - 3, head = token + 1, channel = token + 2;
-    for (int i = 0; i < from.ndim; ++i)
-        if (to.ndim != from.ndim || to.shape[i] != from.shape[i]) return "the output must have the shape of the input";
+    if (to.ndim != (cached ? 4 : from.ndim)) return "the output must have the axes of the input, a cache four";
+    for (int i = cached ? head : 0; i < from.ndim; ++i)
+        if (to.shape[i + to.ndim - from.ndim] != from.shape[i]) return "the output must have the shape of the input";
     const int64_t batch = token ? from.shape[0] : 1, tokens = from.shape[token], width = 2 * call.pairs;
     if (call.count && (batch != call.batch || tokens != call.tokens))
         return "q and k must have the same batch and tokens";
@@ -45,31 +67,43 @@ const char *describe_heads(const Tensor &from, const Tensor &to, const RotateArg
     h.dim = from.shape[channel];
     h.start = given.last ? h.dim - width : 0;
     h.from_batch = token ? from.stride[0] : 0;
-    h.to_batch = token ? to.stride[0] : 0;
     h.from_token = from.stride[token];
-    h.to_token = to.stride[token];
     h.from_head = from.stride[head];
-    h.to_head = to.stride[head];
     h.from_channel = from.stride[channel];
-    h.to_channel = to.stride[channel];
+    h.to_batch = to.ndim == 4 ? to.stride[0] : 0;
+    h.to_token = to.stride[to.ndim - 3];
+    h.to_head = to.stride[to.ndim - 2];
+    h.to_channel = to.stride[to.ndim - 1];
+    return given.extras ? describe_norm(which, *given.extras, h) : nullptr;
+}
+
+const char *describe_axes(RotateExtras &extras, const Tensor &positions, RotateCall &call) {
+    const Tensor &axis = extras.axis_of_pair;
+    if (!axis) return nullptr;
+    if (axis.dtype != Dtype::i64 && axis.dtype != Dtype::i32) return "axis_of_pair must be int32 or int64";
+    if (axis.ndim != 1 || axis.shape[0] != call.pairs) return "axis_of_pair must be [pairs]";
+    if (!positions || positions.ndim < 2) return "axes need positions, [axes, ...]";
+    const int64_t axes = positions.shape[0];
+    extras.axes.resize(size_t(call.pairs));
+    for (int64_t i = 0; i < call.pairs; ++i) {
+        const int64_t value = axis.dtype == Dtype::i64 ? static_cast<const int64_t *>(axis.data)[i * axis.stride[0]]
+                                                       : static_cast<const int32_t *>(axis.data)[i * axis.stride[0]];
+        if (value < 0 || value >= axes) return "axis_of_pair must name axes of positions";
+        extras.axes[size_t(i)] = int32_t(value);
+    }
+    call.angles.axis_of_pair = extras.axes.data();
+    call.angles.axes = axes;
     return nullptr;
 }
 
 template <class Integer>
-bool inside(const Tensor &positions, int64_t rows) {
-    const bool batched = positions.ndim == 2;
-    const int64_t batches = batched ? positions.shape[0] : 1, tokens = positions.shape[batched];
-    const int64_t stride = positions.stride[batched];
-    for (int64_t b = 0; b < batches; ++b) {
-        const Integer *p = static_cast<const Integer *>(positions.data) + (batched ? b * positions.stride[0] : 0);
-        Integer lowest = 0, highest = 0;
-        for (int64_t t = 0; t < tokens; ++t) {
-            lowest = std::min(lowest, p[t * stride]);
-            highest = std::max(highest, p[t * stride]);
-        }
-        if (lowest < 0 || highest >= rows) return false;
+bool inside(const Integer *p, int64_t count, int64_t stride, int64_t rows) {
+    Integer lowest = 0, highest = 0;
+    for (int64_t i = 0; i < count; ++i) {
+        lowest = std::min(lowest, p[i * stride]);
+        highest = std::max(highest, p[i * stride]);
     }
-    return true;
+    return lowest >= 0 && highest < rows;
 }
 
 const char *describe_positions(const RotateArguments &given, RotateCall &call, int64_t rows) {
@@ -78,42 +112,25 @@ const char *describe_positions(const RotateArguments &given, RotateCall &call, i
     if (!p) return call.tokens > rows ? "the table is too short" : nullptr;
     if (p.dtype != Dtype::i64 && p.dtype != Dtype::i32) return "positions must be int32 or int64";
     const Tensor &x = given.from[0] ? given.from[0] : given.from[1];
-    const bool batched = p.ndim == 2;
-    if (p.ndim < 1 || p.ndim > 2 || p.shape[batched] != call.tokens)
-        return "positions must be [tokens] or [batch, tokens]";
-    if (batched && (x.ndim != 4 || p.shape[0] != call.batch)) return "positions must be [tokens] or [batch, tokens]";
+    const char *wrong = "positions must be [tokens] or [batch, tokens], with [axes] before it where there are some";
+    const int lead = a.axis_of_pair ? 1 : 0, token = p.ndim - 1;
+    const bool batched = p.ndim == lead + 2;
+    if ((p.ndim != lead + 1 && !batched) || p.shape[token] != call.tokens) return wrong;
+    if (batched && (x.ndim != 4 || p.shape[lead] != call.batch)) return wrong;
     a.positions = p.data;
     a.wide = p.dtype == Dtype::i64;
-    a.position_batch = batched ? p.stride[0] : 0;
-    a.position_token = p.stride[batched];
+    a.position_axis = lead ? p.stride[0] : 0;
+    a.position_batch = batched ? p.stride[lead] : 0;
+    a.position_token = p.stride[token];
     if (given.frequencies || p.size() == 0) return nullptr;
-    if (!(a.wide ? inside<int64_t>(p, rows) : inside<int32_t>(p, rows))) return "positions must lie in the table";
+    for (int64_t axis = 0; axis < a.axes; ++axis)
+        for (int64_t batch = 0; batch < (batched ? call.batch : 1); ++batch) {
+            const int64_t at = axis * a.position_axis + batch * a.position_batch;
+            if (!(a.wide ? inside(static_cast<const int64_t *>(p.data) + at, call.tokens, a.position_token, rows)
+                         : inside(static_cast<const int32_t *>(p.data) + at, call.tokens, a.position_token, rows)))
+                return "positions must lie in the table";
+        }
     return nullptr;
-}
-
-// Whether every vector that is written lies on a cache line's border.
-bool lines_up(const Heads &h, const RotateCall &call) {
-    const int64_t size = bytes_of(h.dtype);
-    auto even = [&](int64_t elements) { return elements * size % 64 == 0; };
-    return reinterpret_cast<uintptr_t>(h.to) % 64 == 0 && h.to_channel == 1 && even(h.to_batch) && even(h.to_token) &&
-           even(h.to_head) && even(h.start) && even(call.pairs);
-}
-
-// New memory of this size comes from the system page by page, and each page's first use takes longer than its rotation.
-// Where the system lets a program ask for large pages there are fewer of them; NumPy asks for its own arrays too.
-void ask_for_large_pages(const Heads &h, const RotateCall &call) {
-#if defined(__linux__) && defined(MADV_HUGEPAGE)
-    const int64_t elements = call.batch * call.tokens * h.heads * h.dim, large = 2 << 20;
-    const bool whole = h.to_channel == 1 && h.to_head == h.dim && h.to_token == h.heads * h.dim &&
-                       (call.batch == 1 || h.to_batch == call.tokens * h.to_token);
-    const int64_t bytes = elements * bytes_of(h.dtype);
-    if (h.from == h.to || !whole || bytes < system_memory_from) return;
-    const uintptr_t begin = (reinterpret_cast<uintptr_t>(h.to) + large - 1) / large * large;
-    const uintptr_t end = (reinterpret_cast<uintptr_t>(h.to) + uintptr_t(bytes)) / large * large;
-    if (begin < end) madvise(reinterpret_cast<void *>(begin), end - begin, MADV_HUGEPAGE);
-#else
-    (void)h, (void)call;
-#endif
 }
 
 }  // namespace
@@ -145,13 +162,20 @@ const char *describe(const RotateArguments &given, RotateCall &call) {
     if (call.pairs < 1) return "there must be a pair";
     for (int i = 0; i < 2; ++i) {
         if (!given.from[i]) continue;
-        if (const char *wrong = describe_heads(given.from[i], given.to[i], given, call)) return wrong;
+        if (const char *wrong = describe_heads(i, given, call)) return wrong;
     }
     if (!call.count) return "q or k must be given";
     call.read = given.inverse ? given.write : given.read;
     call.write = given.inverse ? given.read : given.write;
     call.inverse = given.inverse;
-    return describe_positions(given, call, rows);
+    if (given.extras)
+        if (const char *wrong = describe_axes(*given.extras, given.positions, call)) return wrong;
+    if (const char *wrong = describe_positions(given, call, rows)) return wrong;
+    if (!given.extras) return nullptr;
+    for (int i = 0; i < 2; ++i)
+        if (given.extras->weight[i] && !given.from[i]) return "a norm needs what it normalises";
+    call.epsilon = float(given.extras->epsilon);
+    return describe_cache(given, call);
 }
 
 bool surely_apart(const Tensor &x) {
@@ -204,42 +228,6 @@ bool surely_apart(const Tensor &q, const Tensor &k) {
     if (token && q.shape[0] > 1 && (q.stride[0] != k.stride[0] || q.stride[0] < q.stride[token] * q.shape[token]))
         return false;
     return low[first] + within[first] <= low[1 - first] && low[1 - first] + within[1 - first] <= low[first] + step;
-}
-
-int64_t bytes_to_write(const RotateCall &call) {
-    int64_t bytes = 0;
-    for (int i = 0; i < call.count; ++i)
-        bytes += call.batch * call.tokens * call.x[i].heads * call.x[i].dim * bytes_of(call.x[i].dtype);
-    return bytes;
-}
-
-bool is_large(const RotateCall &call) { return bytes_to_write(call) >= one_thread_below; }
-
-void run(RotateCall &call) {
-    const int64_t bytes = bytes_to_write(call);
-    bool streams = true;
-    for (int i = 0; i < call.count; ++i) {
-        Heads &h = call.x[i];
-        ask_for_large_pages(h, call);
-        streams = streams && h.from != h.to && lines_up(h, call);
-        h.heads_apart = h.heads > 1 && call.tokens > 1 && std::abs(h.from_head) > std::abs(h.from_token);
-        if (h.heads_apart) call.block = std::min<int64_t>(16, call.tokens);
-    }
-    if (bytes == 0) return;
-    call.ahead = bytes < fetched_ahead_from ? 0 : fetched_ahead;
-    call.stream = streams && bytes >= stream_from;
-    call.threads = is_large(call) ? available_threads() : 1;
-    call.shared = call.batch > 1 && call.angles.position_batch == 0 && call.tokens >= 16 * call.threads;
-    if (call.shared) call.block = 16;
-    call.scratch_bytes = rounded_up(scratch_needed(call.pairs, call.block), 64);
-    alignas(64) char small[16 << 10];
-    std::unique_ptr<char[]> large;
-    call.scratch = small;
-    if (call.scratch_bytes * call.threads > int64_t(sizeof small)) {
-        large.reset(new char[size_t(call.scratch_bytes * call.threads + 64)]);
-        call.scratch = large.get() + (64 - reinterpret_cast<uintptr_t>(large.get()) % 64);
-    }
-    ORDINATE_CALL(rotate(call));
 }
 
 }  // namespace ordinate

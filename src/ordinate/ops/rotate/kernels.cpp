@@ -27,7 +27,7 @@ Prepared places(const RotateCall &call, char *scratch) {
         p.cos[i] = memory + 2 * i * rows;
         p.sin[i] = memory + (2 * i + 1) * rows;
     }
-    if (call.count == 2 && call.x[0].dtype == call.x[1].dtype) {
+    if (call.count == 2 && call.x[0].turned() == call.x[1].turned()) {
         p.cos[1] = p.cos[0];
         p.sin[1] = p.sin[0];
     }
@@ -38,12 +38,14 @@ Prepared places(const RotateCall &call, char *scratch) {
 
 void prepare(const RotateCall &call, const Prepared &p, int64_t batch, int64_t token, int64_t slot) {
     const Angles &a = call.angles;
-    const int64_t position = position_of(a, batch, token);
     float *plain_cos = p.plain, *plain_sin = p.plain + p.row;
     const float *cos = plain_cos, *sin = plain_sin;
     if (a.frequencies) {
-        compute_row(a, position, call.pairs, plain_cos, plain_sin);
+        compute_row(a, batch, token, call.pairs, plain_cos, plain_sin);
+    } else if (a.axis_of_pair) {
+        gather_row(a, batch, token, call.pairs, plain_cos, plain_sin);
     } else {
+        const int64_t position = position_of(a, batch, token);
         cos = a.cos + position * a.cos_row;
         sin = a.sin + position * a.sin_row;
         if (a.cos_pair != 1 || a.sin_pair != 1) {
@@ -58,7 +60,7 @@ void prepare(const RotateCall &call, const Prepared &p, int64_t batch, int64_t t
     const float sign = call.inverse ? -1.0f : 1.0f;
     for (int i = 0; i < call.count; ++i) {
         if (i == 1 && p.cos[1] == p.cos[0]) break;
-        const Arrangement how = arrangement(call.x[i].dtype, call.read, call.write);
+        const Arrangement how = arrangement(call.x[i].turned(), call.read, call.write);
         arrange(how, 1.0f, 1.0f, call.pairs, cos, p.cos[i] + slot * p.row);
         arrange(how, -sign, sign, call.pairs, sin, p.sin[i] + slot * p.row);
     }
@@ -88,9 +90,44 @@ void copy_still(const Heads &h, const T *x, T *out, int64_t width) {
     }
 }
 
+// x / sqrt(mean(x^2) + epsilon) * weight, then turned, in float32; rounded once.
+template <class T>
+void turn_normalised(const RotateCall &call, const Heads &h, const T *x, T *out, const float *cos, const float *sin,
+                     char *scratch) {
+    float *before = reinterpret_cast<float *>(scratch), *after = before + rounded_up(h.dim, 16);
+    F squares = {};
+    float total = 0;
+    int64_t i = 0;
+    if (h.from_channel == 1) {
+        for (; i + W <= h.dim; i += W) {
+            fetch_ahead(x + i, call.ahead);
+            const F v = load(x + i);
+            squares += v * v;
+            store(before + i, v);
+        }
+        total = sum(squares);
+    }
+    for (; i < h.dim; ++i) {
+        before[i] = to_float(x[i * h.from_channel]);
+        total += before[i] * before[i];
+    }
+    const float scale = 1.0f / __builtin_sqrtf(total / float(h.dim) + call.epsilon);
+    for (i = 0; i + W <= h.dim; i += W) store(before + i, load(before + i) * scale * load(h.weight + i));
+    for (; i < h.dim; ++i) before[i] = before[i] * scale * h.weight[i];
+    const int64_t width = 2 * call.pairs;
+    turn<false>(call.read, call.write, before + h.start, after + h.start, cos, sin, call.pairs, 0);
+    std::memcpy(after, before, size_t(h.start) * sizeof(float));
+    std::memcpy(after + h.start + width, before + h.start + width, size_t(h.dim - h.start - width) * sizeof(float));
+    i = 0;
+    if (h.to_channel == 1)
+        for (; i + W <= h.dim; i += W) store(out + i, load(after + i));
+    for (; i < h.dim; ++i) from_float(out + i * h.to_channel, after[i]);
+}
+
 template <class T, bool stream>
 INLINE void turn_head(const RotateCall &call, const Heads &h, const T *x, T *out, const float *cos, const float *sin,
                       T *scratch) {
+    if (h.weight) return turn_normalised(call, h, x, out, cos, sin, reinterpret_cast<char *>(scratch));
     const T *first = x + h.start * h.from_channel;
     T *to = out + h.start * h.to_channel;
     if (h.from_channel != 1 || h.to_channel != 1) {
@@ -105,24 +142,46 @@ INLINE void turn_head(const RotateCall &call, const Heads &h, const T *x, T *out
     if (h.dim != 2 * call.pairs && h.from != h.to) copy_still(h, x, out, 2 * call.pairs);
 }
 
+// Where a token's heads are written, or nowhere.
+template <class T>
+INLINE T *place_of(const RotateCall &call, const Heads &h, T *to, int64_t batch, int64_t token) {
+    if (!h.rows) return to + batch * h.to_batch + token * h.to_token;
+    const int64_t row = h.rows[batch * call.tokens + token];
+    return row < 0 ? nullptr : to + row;
+}
+
 template <class T, bool stream>
 void turn_block(const RotateCall &call, const Heads &h, const float *cos, const float *sin, int64_t row, int64_t batch,
                 int64_t begin, int64_t end, char *scratch) {
     const T *from = reinterpret_cast<const T *>(h.from) + batch * h.from_batch;
-    T *to = reinterpret_cast<T *>(h.to) + batch * h.to_batch;
+    T *to = reinterpret_cast<T *>(h.to);
     T *room = reinterpret_cast<T *>(scratch);
-    auto at = [&](int64_t token, int64_t head) __attribute__((always_inline)) {
+    auto place = [&](int64_t token) { return place_of(call, h, to, batch, token); };
+    auto at = [&](int64_t token, int64_t head, T *row_of_token) __attribute__((always_inline)) {
         turn_head<T, stream>(call, h, from + token * h.from_token + head * h.from_head,
-                             to + token * h.to_token + head * h.to_head, cos + (token - begin) * row,
-                             sin + (token - begin) * row, room);
+                             row_of_token + head * h.to_head, cos + (token - begin) * row, sin + (token - begin) * row,
+                             room);
     };
     // What lies closer together in memory is the inner loop.
     if (h.heads_apart) {
         for (int64_t head = 0; head < h.heads; ++head)
-            for (int64_t token = begin; token < end; ++token) at(token, head);
+            for (int64_t token = begin; token < end; ++token)
+                if (T *row_of_token = place(token)) at(token, head, row_of_token);
     } else {
         for (int64_t token = begin; token < end; ++token)
-            for (int64_t head = 0; head < h.heads; ++head) at(token, head);
+            if (T *row_of_token = place(token))
+                for (int64_t head = 0; head < h.heads; ++head) at(token, head, row_of_token);
+    }
+}
+
+template <class T>
+void copy_block(const RotateCall &call, const Heads &h, int64_t batch, int64_t begin, int64_t end) {
+    for (int64_t token = begin; token < end; ++token) {
+        const T *from = reinterpret_cast<const T *>(h.from) + batch * h.from_batch + token * h.from_token;
+        T *to = place_of(call, h, reinterpret_cast<T *>(h.to), batch, token);
+        if (!to) continue;
+        for (int64_t head = 0; head < h.heads; ++head)
+            copy_still(h, from + head * h.from_head, to + head * h.to_head, 0);
     }
 }
 
@@ -142,6 +201,11 @@ void turn_tokens(const RotateCall &call, const Prepared &p, int64_t batch, int64
     for (int i = 0; i < call.count; ++i) {
         if (call.stream) turn_heads<true>(call, p, i, batch, begin, end);
         else turn_heads<false>(call, p, i, batch, begin, end);
+    }
+    switch (call.copied.dtype) {
+        case Dtype::f32: return copy_block<float>(call, call.copied, batch, begin, end);
+        case Dtype::bf16: case Dtype::f16: return copy_block<bf16>(call, call.copied, batch, begin, end);
+        default: return;
     }
 }
 

@@ -1,6 +1,7 @@
 """Whether q and k can be rotated in place: written once each, by nobody else."""
 
 import math
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -21,6 +22,23 @@ def check_writable(q: Any, k: Any) -> None:
             raise InputError(f"{name} cannot be rotated in place: it is a leaf that requires a gradient")
     if len(given) == 2 and _share(q, k):
         raise InputError("q and k cannot be rotated in place: they share memory and would turn twice")
+
+
+def check_apart(written: Mapping[str, Any], read: Mapping[str, Any]) -> None:
+    """Raise `InputError` unless arrays can be written, each element once, and share no memory with what is read."""
+    written, read = (
+        {name: x for name, x in given.items() if x is not None and math.prod(x.shape)} for given in (written, read)
+    )
+    for name, x in written.items():
+        if _may_overlap(x):
+            raise InputError(f"{name} cannot be written: it is expanded, its elements share memory")
+        if hasattr(x, "flags") and not x.flags.writeable:
+            raise InputError(f"{name} cannot be written: it is read-only")
+    every = [*written.items(), *read.items()]
+    for i, (name, x) in enumerate(written.items()):
+        for other, y in every[i + 1 :]:
+            if _share(x, y):
+                raise InputError(f"{name} cannot be written: it shares memory with {other}")
 
 
 def _recording() -> bool:
@@ -56,7 +74,16 @@ def _share(q: Any, k: Any) -> bool:
         return np.shares_memory(q, k)
     if q.is_meta or not q.data_ptr() or not k.data_ptr():
         return False
+    (q_low, q_high), (k_low, k_high) = _ends(q), _ends(k)
+    if q_high <= k_low or k_high <= q_low:
+        return False
     return np.shares_memory(_picture(q), _picture(k))
+
+
+def _ends(x: Any) -> tuple[int, int]:
+    """The first address of a tensor, and the one after its last."""
+    reach = sum(step * (size - 1) for step, size in zip(_steps(x), x.shape, strict=True))
+    return x.data_ptr(), x.data_ptr() + reach + x.element_size()
 
 
 class _Place:

@@ -1,95 +1,17 @@
-"""`rotate` while torch records a graph.
-
-torch.compile cannot look into compiled code, so that there `rotate` is an operator of the library "ordinate" with
-shapes of its own; torch.export gets PyTorch's standard operators, which every runtime has.
-"""
+"""The operators of the library "ordinate": what a compiled graph calls to rotate."""
 
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ordinate.errors import Unavailable
-from ordinate.ops.backends import KERNEL_DTYPES, NOT_COMPILED, compiled
-from ordinate.ops.rotate import cpu, eager
-from ordinate.ops.rotate.arguments import Angles, Turn, check_arguments, dtype_name
+from ordinate.ops.backends import compiled
+from ordinate.ops.rotate import cpu
+from ordinate.ops.rotate.arguments import Angles, Norms, Turn, check_arguments
 from ordinate.ops.rotate.gradient import new
 from ordinate.ops.rotate.memory import check_writable
 
-
-def rotate_traced(q: Any, k: Any, angles: Angles, turn: Turn, backend: str) -> tuple[Any, Any]:
-    """`rotate` while torch records a graph; shapes and dtypes are checked already, positions are when it runs."""
-    if angles.frequencies is not None:
-        angles = eager.tabulated(angles, (k if q is None else q).shape[-3])
-    if not _is_operator(q, k, angles, backend):
-        _assert_in_table(angles)
-        q, k = (None if x is None else eager.rotate_one(x, angles, turn) for x in (q, k))
-        return q, k
-    options = (angles.cos, angles.sin, angles.positions, turn.pairing, turn.part, turn.inverse)
-    given = [x for x in (q, k) if x is not None]
-    if torch.is_grad_enabled() and any(x.requires_grad for x in given):
-        if len(given) == 2:
-            return torch.ops.ordinate.rotate_pair(q, k, *options)
-        made = [torch.ops.ordinate.rotate(given[0], *options)]
-    else:
-        # The compiler places new memory better than an operator can.
-        made = [torch.empty_like(x, memory_format=torch.contiguous_format) for x in given]
-        if len(given) == 2:
-            torch.ops.ordinate.rotate_pair_into(q, k, *made, *options)
-            return made[0], made[1]
-        torch.ops.ordinate.rotate_into(given[0], made[0], *options)
-    return (None, made[0]) if q is None else (made[0], None)
-
-
-def rotate_traced_(q: Any, k: Any, angles: Angles, turn: Turn, backend: str) -> None:
-    """`rotate_` while torch records a graph."""
-    if angles.frequencies is not None:
-        angles = eager.tabulated(angles, (k if q is None else q).shape[-3])
-    given = [x for x in (q, k) if x is not None]
-    if torch.is_grad_enabled() and any(x.requires_grad for x in given):
-        for x, made in zip((q, k), rotate_traced(q, k, angles, turn, backend), strict=True):
-            if x is not None:
-                x.copy_(made)
-        return
-    if not _is_operator(q, k, angles, backend):
-        _assert_in_table(angles)
-        for x in given:
-            eager.rotate_one_(x, angles, turn)
-        return
-    options = (angles.cos, angles.sin, angles.positions, turn.pairing, turn.part, turn.inverse)
-    if len(given) == 1:
-        torch.ops.ordinate.rotate_(given[0], *options)
-    else:
-        torch.ops.ordinate.rotate_pair_(q, k, *options)
-
-
-def _is_operator(q: Any, k: Any, angles: Angles, backend: str) -> bool:
-    """Whether the graph gets the operator of the library: not where it leaves this process, or has no kernel."""
-    given = [x for x in (q, k) if x is not None]
-    why = None
-    if compiled is None:
-        why = NOT_COMPILED
-    elif torch.compiler.is_exporting():
-        why = "an exported graph has standard operators only"
-    elif any(x.device.type != "cpu" or dtype_name(x) not in KERNEL_DTYPES for x in given):
-        why = f"cpu takes {', '.join(KERNEL_DTYPES)} on the cpu"
-    elif angles.cos.requires_grad or angles.sin.requires_grad:
-        why = "cpu gives no gradient to a table"
-    if why is not None and backend == "cpu":
-        raise Unavailable(f"backend 'cpu' cannot serve this graph: {why}")
-    return why is None and backend in ("auto", "cpu")
-
-
-def _assert_in_table(angles: Angles) -> None:
-    """Have the graph itself refuse positions outside the table: negative ones would count from its end."""
-    if angles.positions is not None:
-        inside = (angles.positions >= 0) & (angles.positions < angles.cos.shape[0])
-        torch.ops.aten._assert_async.msg(
-            inside.all(), f"positions must lie in the table, 0 to {angles.cos.shape[0] - 1}"
-        )
-
-
-_SCHEMA = "Tensor cos, Tensor sin, Tensor? positions, str pairing, str part, bool inverse"
+_SCHEMA = "Tensor cos, Tensor sin, Tensor? positions, str pairing, str part, bool inverse, Tensor? axis_of_pair=None"
 _LIBRARY = torch.library.Library("ordinate", "FRAGMENT")
 _LIBRARY.define(f"rotate(Tensor x, {_SCHEMA}) -> Tensor")
 _LIBRARY.define(f"rotate_pair(Tensor q, Tensor k, {_SCHEMA}) -> (Tensor, Tensor)")
@@ -97,39 +19,95 @@ _LIBRARY.define(f"rotate_into(Tensor x, Tensor(a!) to, {_SCHEMA}) -> ()")
 _LIBRARY.define(f"rotate_pair_into(Tensor q, Tensor k, Tensor(a!) to_q, Tensor(b!) to_k, {_SCHEMA}) -> ()")
 _LIBRARY.define(f"rotate_(Tensor(a!) x, {_SCHEMA}) -> ()")
 _LIBRARY.define(f"rotate_pair_(Tensor(a!) q, Tensor(b!) k, {_SCHEMA}) -> ()")
+_LIBRARY.define(
+    "rotate_into_cache_(Tensor(a!)? q, Tensor k, Tensor? v, Tensor(b!) k_cache, Tensor(c!)? v_cache, Tensor slots, "
+    "Tensor? cos, Tensor? sin, Tensor? positions, str pairing, str part, Tensor? cu_seqlens, Tensor? frequencies, "
+    "float magnitude, Tensor? axis_of_pair, Tensor? q_norm, Tensor? k_norm, float norm_eps, str backend) -> ()"
+)
 
 
-def _run(q: Any, k: Any, cos: Tensor, sin: Tensor, positions: Any, pairing: Any, part: Any, inverse: bool) -> Any:
+def _run(q: Any, k: Any, cos: Tensor, sin: Tensor, positions: Any, *rest: Any) -> Any:
     assert compiled is not None  # noqa: S101 - the operator is called only where it is
-    made = compiled.rotate_to_new(q, k, cos, sin, positions, pairing, part, inverse, "cpu")
+    words, axis_of_pair = rest[:3], rest[3] if len(rest) > 3 else None
+    made = None
+    if axis_of_pair is None:
+        made = compiled.rotate_to_new(q, k, cos, sin, positions, *words, "cpu")
     if made is None:  # unusual, or wrong: then this says what
-        angles, turn = Angles(cos, sin, positions), Turn(pairing, part, inverse)
-        check_arguments(q, k, angles, turn)
-        made = tuple(None if x is None else new(x, angles, turn) for x in (q, k))
+        angles, turn = Angles(cos, sin, positions, axis_of_pair=axis_of_pair), Turn(*words)
+        check_arguments(q, k, angles, turn, Norms())
+        made = new(q, k, angles, turn, Norms())
     return made
 
 
-def _run_(q: Any, k: Any, cos: Tensor, sin: Tensor, positions: Any, pairing: Any, part: Any, inverse: bool) -> None:
+def _run_(q: Any, k: Any, cos: Tensor, sin: Tensor, positions: Any, *rest: Any) -> None:
     assert compiled is not None  # noqa: S101 - the operator is called only where it is
-    if compiled.rotate_in_place(q, k, cos, sin, positions, pairing, part, inverse, "cpu"):
+    words, axis_of_pair = rest[:3], rest[3] if len(rest) > 3 else None
+    if axis_of_pair is None and compiled.rotate_in_place(q, k, cos, sin, positions, *words, "cpu"):
         return
-    angles, turn = Angles(cos, sin, positions), Turn(pairing, part, inverse)
-    check_arguments(q, k, angles, turn)
+    angles, turn = Angles(cos, sin, positions, axis_of_pair=axis_of_pair), Turn(*words)
+    check_arguments(q, k, angles, turn, Norms())
     check_writable(q, k)
-    for x in (q, k):
-        if x is not None:
-            cpu.into(x, x, angles, turn)
-            torch.autograd.graph.increment_version(x)
+    cpu.into(q, k, q, k, angles, turn, Norms())
+    torch.autograd.graph.increment_version([x for x in (q, k) if x is not None])
 
 
-def _into(q: Any, k: Any, to_q: Any, to_k: Any, cos: Tensor, sin: Tensor, positions: Any, *words: Any) -> None:
+def _into(q: Any, k: Any, to_q: Any, to_k: Any, cos: Tensor, sin: Tensor, positions: Any, *rest: Any) -> None:
     assert compiled is not None  # noqa: S101 - the operator is called only where it is
+    words, axis_of_pair = rest[:3], rest[3] if len(rest) > 3 else None
     try:
-        compiled.rotate_into(q, k, to_q, to_k, cos, sin, positions, None, 1.0, *words)
+        compiled.rotate_into(q, k, to_q, to_k, cos, sin, positions, None, 1.0, *words, axis_of_pair)
     except ValueError:
-        check_arguments(q, k, Angles(cos, sin, positions), Turn(*words))  # says it in the words of the interface
+        check_arguments(
+            q, k, Angles(cos, sin, positions, axis_of_pair=axis_of_pair), Turn(*words), Norms()
+        )  # says it better
         raise
     torch.autograd.graph.increment_version([x for x in (to_q, to_k) if x is not None])
+
+
+def _into_cache_(
+    q: Any,
+    k: Tensor,
+    v: Any,
+    k_cache: Tensor,
+    v_cache: Any,
+    slots: Tensor,
+    cos: Any,
+    sin: Any,
+    positions: Any,
+    pairing: Any,
+    part: Any,
+    cu_seqlens: Any,
+    frequencies: Any,
+    magnitude: float,
+    axis_of_pair: Any,
+    q_norm: Any,
+    k_norm: Any,
+    norm_eps: float,
+    backend: str,
+) -> None:
+    from ordinate.ops.rotate.cache import rotate_into_cache_
+
+    rotate_into_cache_(
+        q,
+        k,
+        v,
+        k_cache,
+        v_cache,
+        slots,
+        cos,
+        sin,
+        positions,
+        pairing,
+        part=part,
+        cu_seqlens=cu_seqlens,
+        frequencies=frequencies,
+        magnitude=magnitude,
+        axis_of_pair=axis_of_pair,
+        q_norm=q_norm,
+        k_norm=k_norm,
+        norm_eps=norm_eps,
+        backend=backend,
+    )
 
 
 def _rotate_into(x: Tensor, to: Tensor, *options: Any) -> None:
@@ -157,26 +135,30 @@ def _fake_nothing(*_arguments: Any) -> None:
 
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:  # noqa: ARG001 - torch's names
-    *_, cos, sin, positions, pairing, part, inverse = inputs
-    ctx.save_for_backward(cos, sin, positions)
+    *_, cos, sin, positions, pairing, part, inverse, axis_of_pair = inputs
+    ctx.save_for_backward(cos, sin, positions, axis_of_pair)
     ctx.turn = (pairing, part, inverse)
 
 
-def _back(ctx: Any, gradient: Tensor) -> Any:
+def _turn_back(ctx: Any) -> tuple[Any, ...]:
+    cos, sin, positions, axis_of_pair = ctx.saved_tensors
     pairing, part, inverse = ctx.turn
-    return (torch.ops.ordinate.rotate(gradient, *ctx.saved_tensors, pairing, part, not inverse), *[None] * 6)
+    return cos, sin, positions, pairing, part, not inverse, axis_of_pair
+
+
+def _back(ctx: Any, gradient: Tensor) -> Any:
+    return (torch.ops.ordinate.rotate(gradient, *_turn_back(ctx)), *[None] * 7)
 
 
 def _back_pair(ctx: Any, q: Tensor | None, k: Tensor | None) -> Any:
-    pairing, part, inverse = ctx.turn
-    options = (*ctx.saved_tensors, pairing, part, not inverse)
+    options = _turn_back(ctx)
     if q is not None and k is not None:
         q, k = torch.ops.ordinate.rotate_pair(q, k, *options)
     elif q is not None:
         q = torch.ops.ordinate.rotate(q, *options)
     elif k is not None:
         k = torch.ops.ordinate.rotate(k, *options)
-    return (q, k, *[None] * 6)
+    return (q, k, *[None] * 7)
 
 
 _LIBRARY.impl("rotate", _rotate, "CPU")
@@ -185,6 +167,8 @@ _LIBRARY.impl("rotate_into", _rotate_into, "CPU")
 _LIBRARY.impl("rotate_pair_into", _into, "CPU")
 _LIBRARY.impl("rotate_", _rotate_, "CPU")
 _LIBRARY.impl("rotate_pair_", _run_, "CPU")
+_LIBRARY.impl("rotate_into_cache_", _into_cache_, "CompositeExplicitAutograd")
+torch.library.register_fake("ordinate::rotate_into_cache_", _fake_nothing, lib=_LIBRARY)
 torch.library.register_fake("ordinate::rotate", _fake, lib=_LIBRARY)
 torch.library.register_fake("ordinate::rotate_pair", _fake_pair, lib=_LIBRARY)
 torch.library.register_fake("ordinate::rotate_into", _fake_nothing, lib=_LIBRARY)
