@@ -62,7 +62,12 @@ inline void every_value(Dtype dtype) {
     for (int kernel = 0; kernel < 2; ++kernel) {
         if (kernel) ORDINATE_CALL(attend_decode(a));
         else ORDINATE_CALL_TILES(attend_forward(a));
-        for (int i = 0; i < heads * width; ++i) compare("the only value", out[i], decode(dtype, uint16_t(i)), 0, "attend");
+        for (int i = 0; i < heads * width; ++i) {
+            const double value = decode(dtype, uint16_t(i));
+            // The matrix registers take numbers too small for a whole significand as 0.
+            const bool flushed = !kernel && instruction_set() == Isa::amx && dtype == Dtype::bf16 && std::abs(value) < 1.2e-38;
+            if (!flushed || out[i] != 0) compare("the only value", out[i], value, 0, "attend");
+        }
     }
 }
 

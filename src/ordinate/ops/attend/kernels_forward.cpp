@@ -48,7 +48,7 @@ struct Forward {
     int64_t block_size() const { return product.keys_size() + product.values_size(); }
     int64_t row_room() const { return int64_t((Product::STEP > ROWS ? Product::STEP : ROWS) + 2) * product.row_size(); }
 
-    void pack_block(const Packed &packed, int block, float *room) const {
+    bool pack_block(const Packed &packed, int block, float *room) const {
         const Sequence &s = *packed.sequence;
         const int64_t first = int64_t(block) * BLOCK;
         const int n = smaller(BLOCK, s.keys - int(first)), lead = product.row_size();
@@ -56,6 +56,7 @@ struct Forward {
         float *values = keys + product.keys_size();
         packed.keys[block] = keys_of(s.key_positions, first, n);
         float *rows = room, *turned = room + int64_t(W) * lead;
+        bool held = true;
         // An empty slot may hold anything, NaN too: its row is 0, as are those that make whole steps.
         auto read = [&](const Tensor &t, int j, int dim, float *row) {
             for (int d = dim / W * W; d < lead; d += W) store(row + d, F{});
@@ -72,15 +73,16 @@ struct Forward {
             for (int j = 0; j < W; ++j)
                 if (read(a.k, j0 + j, a.dim, rows + j * lead) && a.rotation)
                     turn(rows + j * lead, a.rotation, s.key_positions[first + j0 + j], 1, turned);
-            product.pack_keys(rows, lead, j0, keys);
+            held &= product.pack_keys(rows, lead, j0, keys);
         }
         for (int j0 = 0; j0 < n; j0 += Product::STEP) {
             for (int j = 0; j < Product::STEP; ++j) read(a.v, j0 + j, a.value_dim, rows + j * lead);
-            product.pack_values(rows, lead, j0, values);
+            held &= product.pack_values(rows, lead, j0, values);
         }
+        return held;
     }
 
-    void open_tile(const Packed &packed, int64_t first, State<Product> &state, float *room) const {
+    bool open_tile(const Packed &packed, int64_t first, State<Product> &state, float *room) const {
         const Sequence &s = *packed.sequence;
         const int64_t rows = int64_t(a.group()) * s.queries;
         state.count = int(rows - first < ROWS ? rows - first : ROWS);
@@ -120,8 +122,8 @@ struct Forward {
                 for (int d = 0; d < lead; d += W) store(to + d, load(to + d) * scale);
             }
         });
-        product.pack_queries(room, lead, state.query);
         for (int64_t i = 0; i < product.output_size(); i += W) store(state.output + i, F{});
+        return product.pack_queries(room, lead, state.query);
     }
 
     void meet(const Packed &packed, int block, State<Product> &state, float *room) const {
@@ -185,11 +187,12 @@ struct Forward {
         }
     }
 
-    void run() const;
+    bool run() const;
 };
 
+// False where the product could not hold a number: what was written is then not the answer.
 template <class Product>
-void Forward<Product>::run() const {
+bool Forward<Product>::run() const {
     const int threads = a.threads;
     const int64_t items = a.sequence_count * a.kv_heads;
     auto blocks_of = [&](int64_t item) { return (a.sequences[item / a.kv_heads].keys + BLOCK - 1) / BLOCK; };
@@ -221,7 +224,9 @@ void Forward<Product>::run() const {
     Memory<float> rooms(room_size * threads);
     Memory<State<Product>> states(int64_t(TILES) * threads);
 
-    for (int64_t item = 0; item < items;) {
+    int given_up = 0;  // by any thread
+    auto give_up = [&] { __atomic_store_n(&given_up, 1, __ATOMIC_RELAXED); };
+    for (int64_t item = 0; item < items && !given_up;) {
         int64_t blocks, chunks = 0, at = 0;
         const int64_t end = batch_end(item, &blocks), count = end - item;
         for (int64_t i = 0; i < count; ++i) {
@@ -233,7 +238,7 @@ void Forward<Product>::run() const {
         parallel_for(blocks, threads, [&](int64_t b, int thread) {
             int64_t i = 0;
             while (b >= block_ends[i]) ++i;
-            pack_block(packed[i], int(b - (i ? block_ends[i - 1] : 0)), rooms.at() + thread * room_size + rows_at);
+            if (!pack_block(packed[i], int(b - (i ? block_ends[i - 1] : 0)), rooms.at() + thread * room_size + rows_at)) give_up();
         });
         // The last rows of a causal sequence are the longest: they go first.
         parallel_for(chunks, threads, [&](int64_t reversed, int thread) {
@@ -250,7 +255,7 @@ void Forward<Product>::run() const {
             for (; used < TILES && first + used * ROWS < rows; ++used) {
                 tiles[used].query = room + used * query_size;
                 tiles[used].output = room + TILES * query_size + used * output_size;
-                open_tile(p, first + used * ROWS, tiles[used], room + rows_at);
+                if (!open_tile(p, first + used * ROWS, tiles[used], room + rows_at)) give_up();
             }
             for (int b = 0; b < p.blocks; ++b)
                 for (int t = 0; t < used; ++t) meet(p, b, tiles[t], room + work);
@@ -258,16 +263,24 @@ void Forward<Product>::run() const {
         });
         item = end;
     }
+    return !given_up;
 }
+
+#if defined(ORDINATE_TILES)
+template <int LIMBS>
+void run_on_tiles(const Attention &a) {
+    if (!Forward<TileProduct<LIMBS>>(a).run()) Forward<VectorProduct>(a).run();
+}
+#endif
 
 }  // namespace
 
 void attend_forward(const Attention &a) {
 #if defined(ORDINATE_TILES)
     switch (a.q.dtype) {
-        case Dtype::bf16: return Forward<TileProduct<1>>(a).run();
-        case Dtype::f16: return Forward<TileProduct<2>>(a).run();
-        default: return Forward<TileProduct<3>>(a).run();
+        case Dtype::bf16: return run_on_tiles<1>(a);
+        case Dtype::f16: return run_on_tiles<2>(a);
+        default: return run_on_tiles<3>(a);
     }
 #else
     Forward<VectorProduct>(a).run();

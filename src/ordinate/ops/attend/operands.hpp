@@ -2,7 +2,7 @@
 //
 // A left operand is 32 rows, a right one 32 columns, of any depth in steps of 32: [limb][step][2] tiles. A tile has 16
 // rows of 16 pairs: of a left operand's row the numbers p and p + 16 of the step, of a right one's row p the numbers of
-// depth p and p + 16 in each of 16 columns. The sums of a product are four tiles: [column half][32 rows][16].
+// depth p and p + 16 in each of 16 columns. Packing says whether all it met was finite, or one limb can hold it. The sums of a product are four tiles: [column half][32 rows][16].
 #pragma once
 
 #include "limbs.hpp"
@@ -17,29 +17,39 @@ struct Operands {
     static constexpr int64_t TILE = TILE_BYTES / 4;
     static INLINE int64_t size(int depth) { return int64_t(LIMBS) * depth * 2 * TILE; }
 
-    static INLINE void pair(F low, F high, F (&pairs)[LIMBS]) {
+    // Whether packing has met an infinity: of several limbs it would meet another's limb of 0 and make a NaN where there
+    // is none.
+    struct Seen {
+        I infinite = I{};
+        INLINE bool finite() const { return LIMBS == 1 || _mm512_movepi32_mask((__m512i)infinite) == 0; }
+    };
+    static INLINE void pair(F low, F high, F (&pairs)[LIMBS], Seen &seen) {
         F a[LIMBS], b[LIMBS];
         split(low, a);
         split(high, b);
         for (int l = 0; l < LIMBS; ++l) pairs[l] = bits_of<F>(paired(a[l], b[l]));
+        if (LIMBS > 1) seen.infinite |= (magnitude(low) == INFINITE) | (magnitude(high) == INFINITE);
     }
 
     // 32 rows as the rows of a left operand, whose depth is their length: the first `count` steps of `depth`.
-    static INLINE void pack_rows(const float *rows, int lead, int count, int depth, float *to) {
+    static INLINE bool pack_rows(const float *rows, int lead, int count, int depth, float *to) {
+        Seen seen;
         for (int r = 0; r < 32; ++r)
             for (int s = 0; s < count; ++s) {
                 F pairs[LIMBS];
-                pair(load(rows + r * lead + s * 32), load(rows + r * lead + s * 32 + 16), pairs);
+                pair(load(rows + r * lead + s * 32), load(rows + r * lead + s * 32 + 16), pairs, seen);
                 for (int l = 0; l < LIMBS; ++l) store(to + (int64_t(l) * depth + s) * 2 * TILE + r * 16, pairs[l]);
             }
+        return seen.finite();
     }
     // 16 rows as one half of the columns of a right operand, whose depth is their length.
-    static INLINE void pack_columns(const float *rows, int lead, int depth, int half, float *to) {
+    static INLINE bool pack_columns(const float *rows, int lead, int depth, int half, float *to) {
+        Seen seen;
         for (int s = 0; s < depth; ++s) {
             F tiles[LIMBS][16];
             for (int i = 0; i < 16; ++i) {
                 F pairs[LIMBS];
-                pair(load(rows + i * lead + s * 32), load(rows + i * lead + s * 32 + 16), pairs);
+                pair(load(rows + i * lead + s * 32), load(rows + i * lead + s * 32 + 16), pairs, seen);
                 for (int l = 0; l < LIMBS; ++l) tiles[l][i] = pairs[l];
             }
             for (int l = 0; l < LIMBS; ++l) {
@@ -47,15 +57,17 @@ struct Operands {
                 for (int i = 0; i < 16; ++i) store(to + ((int64_t(l) * depth + s) * 2 + half) * TILE + i * 16, tiles[l][i]);
             }
         }
+        return seen.finite();
     }
     // 32 rows as one step of the depth of `count` operands, each for 32 of their numbers: of right ones, or of left ones.
     template <bool LEFT>
-    static INLINE void pack_depth(const float *rows, int lead, int count, int step, int depth, float *to) {
+    static INLINE bool pack_depth(const float *rows, int lead, int count, int step, int depth, float *to) {
+        Seen seen;
         for (int c = 0; c < 2 * count; ++c) {
             F tiles[LIMBS][16];
             for (int p = 0; p < 16; ++p) {
                 F pairs[LIMBS];
-                pair(load(rows + p * lead + c * 16), load(rows + (p + 16) * lead + c * 16), pairs);
+                pair(load(rows + p * lead + c * 16), load(rows + (p + 16) * lead + c * 16), pairs, seen);
                 for (int l = 0; l < LIMBS; ++l) tiles[l][p] = pairs[l];
             }
             for (int l = 0; l < LIMBS; ++l) {
@@ -64,6 +76,7 @@ struct Operands {
                 for (int p = 0; p < 16; ++p) store(tile + p * 16, tiles[l][p]);
             }
         }
+        return seen.finite();
     }
 
     // left x right over `count` steps, of operands packed `a_depth` and `b_depth` deep, in the registers of sums. What

@@ -30,8 +30,9 @@ struct VectorProduct {
     int64_t room_size() const { return int64_t(MR) * LEAD; }              // scores
     int row_size() const { return round_up(larger(dim, value_dim), NR); }
 
+    // Each packing says whether this product can hold what it met.
     // W keys from j on, rows [W][lead] that are 0 beyond dim.
-    INLINE void pack_keys(const float *rows, int lead, int j, float *keys) const {
+    INLINE bool pack_keys(const float *rows, int lead, int j, float *keys) const {
         float *panel = keys + int64_t(j / NR) * dim * NR + j % NR;
         for (int d0 = 0; d0 < dim; d0 += W) {
             F tile[W];
@@ -39,16 +40,18 @@ struct VectorProduct {
             transpose(tile);
             for (int d = 0; d < W && d0 + d < dim; ++d) store(panel + (d0 + d) * NR, tile[d]);
         }
+        return true;
     }
     // STEP values from j on.
-    INLINE void pack_values(const float *rows, int lead, int j, float *values) const {
+    INLINE bool pack_values(const float *rows, int lead, int j, float *values) const {
         for (int c = 0; c < value_panels; ++c)
             for (int k = 0; k < STEP; ++k)
                 for (int i = 0; i < NR; i += W)
                     store(values + (int64_t(c) * BLOCK + j + k) * NR + i, load(rows + k * lead + c * NR + i));
+        return true;
     }
     // Rows [MR][lead] to [dim][MR].
-    INLINE void pack_queries(const float *rows, int lead, float *to) const {
+    INLINE bool pack_queries(const float *rows, int lead, float *to) const {
         for (int r0 = 0; r0 < MR; r0 += W)
             for (int d0 = 0; d0 < dim; d0 += W) {
                 F tile[W];
@@ -64,6 +67,7 @@ struct VectorProduct {
                     }
                 }
             }
+        return true;
     }
 
     INLINE void score(const float *query, const float *keys, int n, float *room) const {

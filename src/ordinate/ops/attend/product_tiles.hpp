@@ -36,13 +36,13 @@ struct TileProduct {
     int64_t room_size() const { return SCORES + On::size(DEPTH) + 4 * TILE; }  // scores, weights, one product
     int row_size() const { return round_up(larger(dim, value_dim), 32); }
 
-    INLINE void pack_keys(const float *rows, int lead, int j, float *keys) const {
-        On::pack_columns(rows, lead, steps, j % 32 / 16, keys + j / 32 * On::size(steps));
+    INLINE bool pack_keys(const float *rows, int lead, int j, float *keys) const {
+        return On::pack_columns(rows, lead, steps, j % 32 / 16, keys + j / 32 * On::size(steps));
     }
-    INLINE void pack_values(const float *rows, int lead, int j, float *values) const {
-        On::template pack_depth<false>(rows, lead, value_steps, j / 32, DEPTH, values);
+    INLINE bool pack_values(const float *rows, int lead, int j, float *values) const {
+        return On::template pack_depth<false>(rows, lead, value_steps, j / 32, DEPTH, values);
     }
-    INLINE void pack_queries(const float *rows, int lead, float *to) const { On::pack_rows(rows, lead, steps, steps, to); }
+    INLINE bool pack_queries(const float *rows, int lead, float *to) const { return On::pack_rows(rows, lead, steps, steps, to); }
 
     INLINE void score(const float *query, const float *keys, int n, float *room) const {
         for (int j = 0; j < n; j += 32) {
