@@ -15,6 +15,7 @@ from ordinate.ops.backends import compiled
 from ordinate.schemes.axial import Axial
 from ordinate.schemes.multimodal import Multimodal
 from ordinate.spec import LayerGroup
+from ordinate.torch import RotaryEmbedding
 
 BACKENDS = ("eager", "cpu") if compiled is not None else ("eager",)
 NUMPY = ("reference", "cpu") if compiled is not None else ("reference",)
@@ -220,6 +221,18 @@ def test_strided_tables_are_read_by_their_strides():
     strided = rotate(q, None, angles.cos().T, angles.sin().T, positions, axis_of_pair=axis)[0]
     plain = rotate(q, None, angles.T.contiguous().cos(), angles.T.contiguous().sin(), positions, axis_of_pair=axis)[0]
     assert torch.equal(strided, plain)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES[:4], ids=lambda s: f"{s.name}-{s.layout}")
+def test_a_module_turns_alike_from_kept_rows_and_from_rows_of_its_own(scheme):
+    q, k = torch.randn(2, 9, 3, scheme.head_dim), torch.randn(2, 9, 1, scheme.head_dim)
+    positions = torch.randint(50, (scheme.axes, 2, 9))
+    kept, made = (RotaryEmbedding(scheme, held=held).rotate(q, k, positions) for held in (1000, 1))
+    assert all(torch.equal(a, b) for a, b in zip(kept, made, strict=True))
+    cos, sin = RotaryEmbedding(scheme).table(positions)
+    rows = torch.arange(18).view(2, 9)
+    wanted = rotate(q, k, cos.flatten(0, 1), sin.flatten(0, 1), rows, scheme.pairing)
+    assert all(torch.equal(a, b) for a, b in zip(kept, wanted, strict=True))
 
 
 def test_graphs_take_axes():

@@ -11,14 +11,16 @@ from ordinate.errors import InputError, got, one_of
 from ordinate.ops.rotate import rotate
 from ordinate.ops.rotate.arguments import Pairing
 from ordinate.scaling.base import checked_length
+from ordinate.schemes.axial import Axial
 from ordinate.schemes.base import Rotary
+from ordinate.schemes.multimodal import Multimodal
 from ordinate.schemes.rope import Rope
 from ordinate.spec import LayerGroup
 from ordinate.torch import float32
 from ordinate.torch.adapters import Duplicate, duplicated
 from ordinate.torch.checks import check_tensor
 from ordinate.torch.kept import KeepsRows
-from ordinate.torch.tables import Lookup, axes, compute_rows, look_up
+from ordinate.torch.tables import Lookup, Rows, axes, compute_rows, look_up
 
 
 class RotaryEmbedding(KeepsRows):
@@ -156,9 +158,13 @@ class RotaryEmbedding(KeepsRows):
             if axes(self.group) > 1:
                 raise InputError(f"{self.group.scheme} needs positions, [{axes(self.group)}, ...], got None")
             positions = torch.arange(given.shape[-3], device=given.device)
+        pairing = cast(Pairing, self.pairing)
+        found = self._look_up_by_axis(positions, length)
+        if found is not None:
+            rows, axis_of_pair = found
+            return rotate(q, k, *rows, positions, pairing, inverse=inverse, axis_of_pair=axis_of_pair)
         found = self._look_up(positions, length)
         part = self.group.rope.part if isinstance(self.group.rope, Rope) else "first"
-        pairing = cast(Pairing, self.pairing)
         if not self._apart:
             return rotate(q, k, *found.query, found.rows, pairing, part=part, inverse=inverse)
         if q is not None:
@@ -197,6 +203,17 @@ class RotaryEmbedding(KeepsRows):
                 return Lookup((cos, sin), (cos, sin), positions)
         return look_up(self.group, positions, length)
 
+    @torch.compiler.disable(recursive=True)
+    def _look_up_by_axis(self, positions: Tensor, length: int | None) -> tuple[Rows, Tensor] | None:
+        """Kept rows of every pair and the axis of each, so that no row is made for a token; None where none serve."""
+        rope, usual = self.group.rope, self._static and not self.float32_angles
+        if not usual or not isinstance(rope, (Axial, Multimodal)) or torch.compiler.is_exporting():
+            return None
+        self._check(positions)
+        checked_length(length)
+        rows = self._kept(positions)
+        return None if rows is None else ((rows[0], rows[1]), torch.from_numpy(rope.axis_of_pair).to(positions.device))
+
     def _look_up_in_graph(self, positions: Tensor, length: int | None) -> Lookup:
         """A row for each token, computed from its position in PyTorch's own operators, angles in float64."""
         if axes(self.group) > 1 or self._apart:
@@ -231,6 +248,8 @@ class RotaryEmbedding(KeepsRows):
         return self._turns
 
     def _compute(self, positions: np.ndarray) -> tuple[Tensor, ...]:
+        if axes(self.group) > 1:  # a row of every pair, whatever axis it follows
+            positions = np.tile(positions, (axes(self.group), 1))
         rows, _ = compute_rows(self.group, positions, None)
         return rows
 

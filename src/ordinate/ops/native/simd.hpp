@@ -58,12 +58,16 @@ INLINE F load(const float *p) {
 }
 INLINE void store(float *p, F v) { std::memcpy(p, &v, sizeof v); }
 
-// bfloat16 is the upper half of float32.
+// bfloat16 is the upper half of float32. Compilers make more of a general conversion than the one instruction there is.
 INLINE F load(const bf16 *p) {
     H h;
     std::memcpy(&h, p, sizeof h);
-#if defined(__aarch64__)
-    return F(vshll_n_u16((uint16x4_t)h, 16));  // GCC 12 would convert lane by lane
+#if defined(__AVX512F__)
+    return F(_mm512_slli_epi32(_mm512_cvtepu16_epi32((__m256i)h), 16));
+#elif defined(__AVX2__)
+    return F(_mm256_slli_epi32(_mm256_cvtepu16_epi32((__m128i)h), 16));
+#elif defined(__aarch64__)
+    return F(vshll_n_u16((uint16x4_t)h, 16));
 #else
     return bits_of<F>(__builtin_convertvector(h, U) << 16);
 #endif
@@ -74,10 +78,15 @@ INLINE void store(bf16 *p, F v) {
     U u = bits_of<U>(v);
     U rounded = (u + 0x7FFF + ((u >> 16) & 1)) >> 16;
     U nan = (u >> 16) | 0x40;
-#if defined(__aarch64__)
-    H h = H(vmovn_u32((uint32x4_t)(v == v ? rounded : nan)));
+    const U kept = v == v ? rounded : nan;
+#if defined(__AVX512F__)
+    H h = H(_mm512_cvtepi32_epi16((__m512i)kept));
+#elif defined(__AVX2__)
+    H h = H(_mm_packus_epi32(_mm256_castsi256_si128((__m256i)kept), _mm256_extracti128_si256((__m256i)kept, 1)));
+#elif defined(__aarch64__)
+    H h = H(vmovn_u32((uint32x4_t)kept));
 #else
-    H h = __builtin_convertvector(v == v ? rounded : nan, H);
+    H h = __builtin_convertvector(kept, H);
 #endif
     std::memcpy(p, &h, sizeof h);
 }

@@ -1,12 +1,11 @@
 """`rotate`: q and k turned by their positions."""
 
-import sys
 from typing import Any
 
 from ordinate.ops.backends import compiled
 from ordinate.ops.rotate.arguments import Angles, Norms, Pairing, Part, Turn, is_traced
 from ordinate.ops.rotate.cache import rotate_into_cache_
-from ordinate.ops.rotate.dispatch import checked, serving
+from ordinate.ops.rotate.dispatch import checked, may_be_short, serving
 from ordinate.ops.rotate.memory import check_writable
 
 __all__ = ["rotate", "rotate_", "rotate_into_cache_"]
@@ -85,9 +84,12 @@ def rotate(
     >>> rotate(q, None, cos, sin)[0]
     array([[[0., 1.]]])
     """
-    plain = cu_seqlens is None and frequencies is None and axis_of_pair is None and q_norm is None and k_norm is None
-    if compiled is not None and plain and magnitude == 1.0 and norm_eps == 1e-6 and _may_be_short():
-        made = compiled.rotate_to_new(q, k, cos, sin, positions, pairing, part, inverse, backend)
+    if compiled is not None and frequencies is None and cu_seqlens is None and magnitude == 1.0 and may_be_short():
+        given = (q, k, cos, sin, positions, pairing, part, inverse, backend)
+        if axis_of_pair is None and q_norm is None and k_norm is None and norm_eps == 1e-6:
+            made = compiled.rotate_to_new(*given)
+        else:
+            made = compiled.rotate_to_new_with(*given, axis_of_pair, q_norm, k_norm, norm_eps)
         if made is not None:
             return made
     turn, norms = Turn(pairing, part, inverse), Norms(q_norm, k_norm, norm_eps)
@@ -133,17 +135,14 @@ def rotate_(
         InputError: as for `rotate`, or memory that cannot be written; then nothing has been
         Unavailable: the backend asked for is not here
     """
-    plain = cu_seqlens is None and frequencies is None and axis_of_pair is None and q_norm is None and k_norm is None
-    plain = cu_seqlens is None and frequencies is None and axis_of_pair is None and q_norm is None and k_norm is None
-    if (
-        compiled is not None
-        and plain
-        and magnitude == 1.0
-        and norm_eps == 1e-6
-        and _may_be_short()
-        and compiled.rotate_in_place(q, k, cos, sin, positions, pairing, part, inverse, backend)
-    ):
-        return q, k
+    if compiled is not None and frequencies is None and cu_seqlens is None and magnitude == 1.0 and may_be_short():
+        given = (q, k, cos, sin, positions, pairing, part, inverse, backend)
+        if axis_of_pair is None and q_norm is None and k_norm is None and norm_eps == 1e-6:
+            done = compiled.rotate_in_place(*given)
+        else:
+            done = compiled.rotate_in_place_with(*given, axis_of_pair, q_norm, k_norm, norm_eps)
+        if done:
+            return q, k
     turn, norms = Turn(pairing, part, inverse), Norms(q_norm, k_norm, norm_eps)
     angles = Angles(cos, sin, positions, frequencies, magnitude, axis_of_pair)
     angles = checked(q, k, angles, turn, norms, cu_seqlens)
@@ -156,9 +155,3 @@ def rotate_(
     check_writable(q, k)
     implementation.rotate_both_(q, k, angles, turn, norms)
     return q, k
-
-
-def _may_be_short() -> bool:
-    """Whether the compiled module may be asked first: torch is there, and no graph is recorded."""
-    torch = sys.modules.get("torch")
-    return torch is not None and not torch.compiler.is_dynamo_compiling()

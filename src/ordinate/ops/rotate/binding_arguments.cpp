@@ -205,29 +205,34 @@ bool surely_apart(const Tensor &q, const Tensor &k) {
     if (!q || !k || q.size() == 0 || k.size() == 0) return true;
     const Tensor *both[2] = {&q, &k};
     char *low[2], *high[2];
-    int64_t within[2];  // bytes that one token's heads span
     for (int i = 0; i < 2; ++i) {
         const Tensor &x = *both[i];
-        const int64_t size = bytes_of(x.dtype);
         low[i] = high[i] = static_cast<char *>(x.data);
-        within[i] = size;
         for (int j = 0; j < x.ndim; ++j) {
             if (x.stride[j] < 0) return false;
-            high[i] += x.stride[j] * (x.shape[j] - 1) * size;
-            if (j >= x.ndim - 2) within[i] += x.stride[j] * (x.shape[j] - 1) * size;
+            high[i] += x.stride[j] * (x.shape[j] - 1) * bytes_of(x.dtype);
         }
-        high[i] += size;
+        high[i] += bytes_of(x.dtype);
     }
     if (high[0] <= low[1] || high[1] <= low[0]) return true;
-    // Parts of one fused projection: the same steps from token to token, and within a token one before the other.
+    // Parts of one array, a fused projection or a cache of both: the same steps along an outer axis, and within such a
+    // step one before the other.
     if (q.ndim != k.ndim || q.dtype != k.dtype) return false;
     const int first = low[0] <= low[1] ? 0 : 1;
-    const int token = q.ndim - 3;
-    const int64_t step = q.stride[token] * bytes_of(q.dtype);
-    if (q.stride[token] != k.stride[token]) return false;
-    if (token && q.shape[0] > 1 && (q.stride[0] != k.stride[0] || q.stride[0] < q.stride[token] * q.shape[token]))
-        return false;
-    return low[first] + within[first] <= low[1 - first] && low[1 - first] + within[1 - first] <= low[first] + step;
+    for (int axis = 0; axis <= q.ndim - 3; ++axis) {
+        if (q.stride[axis] != k.stride[axis]) return false;
+        if (axis && q.shape[axis - 1] > 1 && q.stride[axis - 1] < q.stride[axis] * q.shape[axis]) return false;
+        int64_t within[2];  // bytes that one step's elements span
+        for (int i = 0; i < 2; ++i) {
+            within[i] = bytes_of(q.dtype);
+            for (int j = axis + 1; j < q.ndim; ++j)
+                within[i] += both[i]->stride[j] * (both[i]->shape[j] - 1) * bytes_of(q.dtype);
+        }
+        const int64_t step = q.stride[axis] * bytes_of(q.dtype);
+        if (low[first] + within[first] <= low[1 - first] && low[1 - first] + within[1 - first] <= low[first] + step)
+            return true;
+    }
+    return false;
 }
 
 }  // namespace ordinate

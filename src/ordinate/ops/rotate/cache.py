@@ -4,8 +4,9 @@ from itertools import pairwise
 from typing import Any
 
 from ordinate.errors import InputError
+from ordinate.ops.backends import compiled
 from ordinate.ops.rotate.arguments import Angles, Norms, Pairing, Part, Turn, dtype_name, has_values, is_traced
-from ordinate.ops.rotate.dispatch import checked, serving
+from ordinate.ops.rotate.dispatch import checked, may_be_short, serving
 from ordinate.ops.rotate.memory import check_apart, check_writable
 
 
@@ -67,6 +68,10 @@ def rotate_into_cache_(
     >>> cache[1, 1]
     array([[0., 1.]])
     """
+    if compiled is not None and frequencies is None and cu_seqlens is None and magnitude == 1.0 and may_be_short():
+        given = (q, k, v, k_cache, v_cache, slots, cos, sin, positions, pairing, part, backend)
+        if compiled.rotate_into_cache(*given, axis_of_pair, q_norm, k_norm, norm_eps):
+            return q
     turn, norms = Turn(pairing, part, False), Norms(q_norm, k_norm, norm_eps)
     angles = Angles(cos, sin, positions, frequencies, magnitude, axis_of_pair)
     if k is None:

@@ -1,5 +1,6 @@
 """Which arrays a call of `rotate` was given, whether they fit together, and which module serves them."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
@@ -12,6 +13,12 @@ from ordinate.errors import InputError, Unavailable
 from ordinate.ops.backends import Arrays, choose
 from ordinate.ops.rotate.arguments import Angles, Norms, Turn, check_arguments, dtype_name, is_traced
 from ordinate.ops.rotate.packed import positions_in_sequences
+
+
+def may_be_short() -> bool:
+    """Whether the compiled module may be asked first: torch is there, and no graph is recorded."""
+    torch = sys.modules.get("torch")
+    return torch is not None and not torch.compiler.is_dynamo_compiling()
 
 
 def checked(
@@ -66,7 +73,8 @@ def serving(arrays: Sequence[Any], angles: Angles, norms: Norms, backend: str, s
     arrays = [x for x in arrays if x is not None]
     kind: Arrays = "numpy" if isinstance(arrays[0], np.ndarray) else "torch"
     device = str(getattr(arrays[0], "device", "cpu"))
-    names = {choose(device, dtype_name(x), arrays=kind, backend=backend).name for x in arrays}
+    dtypes = sorted({dtype_name(x) for x in arrays})
+    names = {choose(device, dtype, arrays=kind, backend=backend).name for dtype in dtypes}
     name = names.pop() if len(names) == 1 else "plain"
     if name == "cpu":
         from ordinate.ops.rotate import cpu
@@ -84,7 +92,7 @@ def library(given: Mapping[str, Any]) -> Arrays:
     """Whose arrays these are: all NumPy's or all torch's."""
     if not is_traced() and all(isinstance(value, np.ndarray) for value in given.values()):
         return "numpy"
-    if is_traced() or find_spec("torch") is not None:
+    if is_traced() or "torch" in sys.modules or find_spec("torch") is not None:
         from torch import Tensor
 
         if all(isinstance(value, Tensor) for value in given.values()):

@@ -101,7 +101,7 @@ void turn_normalised(const RotateCall &call, const Heads &h, const T *x, T *out,
     if (h.from_channel == 1) {
         for (; i + W <= h.dim; i += W) {
             fetch_ahead(x + i, call.ahead);
-            const F v = load(x + i);
+            const F v = get<W>(x + i);
             squares += v * v;
             store(before + i, v);
         }
@@ -120,7 +120,7 @@ void turn_normalised(const RotateCall &call, const Heads &h, const T *x, T *out,
     std::memcpy(after + h.start + width, before + h.start + width, size_t(h.dim - h.start - width) * sizeof(float));
     i = 0;
     if (h.to_channel == 1)
-        for (; i + W <= h.dim; i += W) store(out + i, load(after + i));
+        for (; i + W <= h.dim; i += W) put<false, W>(out + i, quiet(load(after + i)));
     for (; i < h.dim; ++i) from_float(out + i * h.to_channel, after[i]);
 }
 

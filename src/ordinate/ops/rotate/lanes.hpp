@@ -70,6 +70,10 @@ INLINE Floats<N> get(const f16 *p) {
 template <int N>
 INLINE Floats<N> get(const bf16 *p) {
     if constexpr (N == W) return load(p);
+#if defined(__AVX512F__)
+    if constexpr (N == 8)
+        return Floats<N>(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p)), 16));
+#endif
     return Floats<N>(__builtin_convertvector(take<typename Lanes<N>::H>(p), Bits<N>) << 16);
 }
 
@@ -193,6 +197,15 @@ INLINE void put(bf16 *p, Floats<N> v) {
     u += 0x7FFF + ((u >> 16) & 1);
 #if defined(__aarch64__)
     if constexpr (N == 4) return give<stream>(p, vshrn_n_u32(uint32x4_t(u), 16));
+#endif
+#if defined(__AVX512F__)
+    if constexpr (N == 16) return give<stream>(p, _mm512_cvtepi32_epi16(__m512i(u >> 16)));
+#endif
+#if defined(__AVX2__)
+    if constexpr (N == 8) {
+        const __m256i upper = __m256i(u >> 16);
+        return give<stream>(p, _mm_packus_epi32(_mm256_castsi256_si128(upper), _mm256_extracti128_si256(upper, 1)));
+    }
 #endif
     give<stream>(p, __builtin_convertvector(u >> 16, typename Lanes<N>::H));
 }
