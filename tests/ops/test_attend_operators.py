@@ -327,3 +327,14 @@ def test_an_exported_graph_has_standard_operators_and_any_length(strict):
     assert near(program.module()(*given), exact(*given, causal=True, slopes=LEARNED["slopes"]))
     with pytest.raises(Exception, match="an exported graph has standard operators only"):
         export(Attention("cpu"), tuple(batch(3, 5)), strict=strict)
+
+
+def test_without_kernels_a_graph_has_standard_operators(monkeypatch):
+    from ordinate.ops.attend import operators
+
+    monkeypatch.setattr(operators, "compiled", None)
+    graphs, given = Graphs(), batch(3, 5)
+    torch.compile(lambda *x: attend(*x, causal=True), fullgraph=True, backend=graphs)(*given)
+    assert graphs.operators == [[]]
+    with pytest.raises(Unavailable, match="install a C\\+\\+17 compiler"):
+        torch.compile(lambda *x: attend(*x, backend="cpu"), backend=graphs)(*given)
