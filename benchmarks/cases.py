@@ -59,5 +59,5 @@ for _shape, _dtype in (("p128", "bfloat16"), ("p64", "float32")):
 CASES["rotate_graph"] = Entry(partial(_made, "rotate_cases", "graph"), GRAPHS)
 for _dtype in ("float32", "bfloat16"):
     CASES[f"attend_flex_{_dtype}"] = Entry(partial(_made, "attend_cases", "flex", 2048, _dtype), ATTEND)
-    CASES[f"attend_masks_{_dtype}"] = Entry(partial(_made, "attend_cases", "masks", 2048, _dtype), ATTEND, BOTH)
+    CASES[f"attend_masks_{_dtype}"] = Entry(partial(_made, "attend_cases", "masks", 1024, _dtype), ATTEND, BOTH)
     CASES[f"attend_two_threads_{_dtype}"] = Entry(partial(_made, "attend_cases", "two_threads", 2048, _dtype), ATTEND)

@@ -20,7 +20,7 @@ from typing import Any
 from cases import CASES, Entry
 
 from ordinate.bench import Inaccurate, asked, machine, measure
-from ordinate.errors import InputError
+from ordinate.errors import InputError, Unavailable
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -56,7 +56,7 @@ def child(name: str, rounds: int) -> int:
     torch.set_num_threads(1)
     try:
         print(json.dumps(measure(CASES[name].make(), rounds) | machine()))
-    except Inaccurate as error:
+    except (Inaccurate, Unavailable) as error:
         print(error, file=sys.stderr)
         return 1
     return 0

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from ordinate.bench import CASES, SHORT, Inaccurate, asked, machine, measure
+from ordinate.bench import CASES, Inaccurate, asked, cases, machine, measure, short
 from ordinate.bench.case import Case, Figure, call, extra, share, speed
 from ordinate.bench.timing import summary
 from ordinate.cli import run
@@ -99,7 +99,13 @@ def test_names_are_found_by_their_beginnings():
     assert asked(["b", "a2"], ["a1", "a2", "b1", "b2"]) == ["a2", "b1", "b2"]
     with pytest.raises(InputError, match="no benchmark begins with 'c': there are a1"):
         asked(["a", "c"], ["a1"])
-    assert set(SHORT) <= set(CASES)
+
+
+@pytest.mark.parametrize("installed", [False, True])
+def test_the_short_choice_has_transformers_only_where_it_is(monkeypatch, installed):
+    monkeypatch.setattr(cases, "find_spec", lambda _: object() if installed else None)
+    assert set(short()) <= set(CASES)
+    assert any("transformers" in name for name in short()) == installed
 
 
 def test_the_settings_of_malloc_are_those_of_the_environment(monkeypatch):

@@ -105,7 +105,7 @@ def test_one_graph_of_one_operator_serves_every_length(name, dtype):
         assert out.dtype == dtype
         assert near(out, right, dtype)
         assert near(lse, logarithms)
-    assert graphs.operators == [["ordinate.attend"]]
+    assert graphs.operators == [["ordinate.attend_into"]]
 
 
 def test_decoding_needs_one_graph_however_long_the_cache():
@@ -133,7 +133,7 @@ def test_packed_and_paged_calls_are_one_operator_too():
     pages, lengths = torch.tensor([[5, 1, -9], [0, 3, 2]]), torch.tensor([7, 12])
     made = torch.compile(paged, fullgraph=True, backend=graphs)(*cache, pages, lengths)
     assert near(made, exact(*cache, causal=True, block_table=pages, key_lengths=lengths))
-    assert graphs.operators == [["ordinate.attend"]] * 2
+    assert graphs.operators == [["ordinate.attend_into"]] * 2
 
 
 def test_gradients_are_those_of_float64():
@@ -214,14 +214,28 @@ def call_of(name, *given):
 def test_the_operators_pass_opcheck(name):
     arguments = call_of(name)
     torch.library.opcheck(torch.ops.ordinate.attend.default, arguments)
-    if name == "paged":
-        return
     fixed = [x.detach() if isinstance(x, torch.Tensor) else x for x in arguments]
     out, lse = torch.ops.ordinate.attend(*fixed)
+    for keeps in (None, torch.zeros_like(lse)):
+        torch.library.opcheck(torch.ops.ordinate.attend_into.default, [*fixed, torch.zeros_like(out), keeps])
+    if name == "paged":
+        return
     wanted = [name == "learned"] * 3
     torch.library.opcheck(
         torch.ops.ordinate.attend_backward.default, [*fixed, out, lse, torch.ones_like(out), None, *wanted]
     )
+
+
+def test_writing_into_memory_bumps_its_version():
+    fixed = [x.detach() if isinstance(x, torch.Tensor) else x for x in call_of("plain")]
+    out, lse = torch.ops.ordinate.attend(*fixed)
+    again, logarithms = torch.zeros_like(out), torch.zeros_like(lse)
+    versions = again._version, logarithms._version
+    torch.ops.ordinate.attend_into(*fixed, again, logarithms)
+    assert torch.equal(again, out)
+    assert torch.equal(logarithms, lse)
+    assert again._version > versions[0]
+    assert logarithms._version > versions[1]
 
 
 def test_a_second_derivative_is_refused():
@@ -313,3 +327,14 @@ def test_an_exported_graph_has_standard_operators_and_any_length(strict):
     assert near(program.module()(*given), exact(*given, causal=True, slopes=LEARNED["slopes"]))
     with pytest.raises(Exception, match="an exported graph has standard operators only"):
         export(Attention("cpu"), tuple(batch(3, 5)), strict=strict)
+
+
+def test_without_kernels_a_graph_has_standard_operators(monkeypatch):
+    from ordinate.ops.attend import operators
+
+    monkeypatch.setattr(operators, "compiled", None)
+    graphs, given = Graphs(), batch(3, 5)
+    torch.compile(lambda *x: attend(*x, causal=True), fullgraph=True, backend=graphs)(*given)
+    assert graphs.operators == [[]]
+    with pytest.raises(Unavailable, match="install a C\\+\\+17 compiler"):
+        torch.compile(lambda *x: attend(*x, backend="cpu"), backend=graphs)(*given)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
+from importlib.util import find_spec
 
 from ordinate.bench.case import Case
 from ordinate.errors import InputError
@@ -32,13 +33,17 @@ for _dtype in ("float32", "bfloat16"):
         for _size in _sizes:
             CASES[f"attend_{_kind}_{_size}_{_dtype}"] = partial(_made, "attend", _kind, _size, _dtype)
 
-SHORT = (
-    "rotate_limit_p128_bfloat16_half",
-    "attend_prefill_2048_float32",
-    "attend_prefill_2048_bfloat16",
-    "attend_decode_4096_bfloat16",
-)
-"""What is timed where nothing is asked for: it takes half a minute."""
+
+def short() -> list[str]:
+    """What is timed where nothing is asked for: it takes about a minute, and has transformers only where it is."""
+    against = ["rotate_transformers_p128_bfloat16"] if find_spec("transformers") is not None else []
+    return [
+        "rotate_limit_p128_bfloat16_half",
+        *against,
+        "attend_prefill_2048_float32",
+        "attend_prefill_2048_bfloat16",
+        "attend_decode_4096_bfloat16",
+    ]
 
 
 def asked(names: Sequence[str], cases: Sequence[str]) -> list[str]:

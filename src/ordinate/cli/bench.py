@@ -22,12 +22,12 @@ def command(
     from ordinate.extras import need
 
     need("torch", "torch")
-    from ordinate.bench import CASES, SHORT, Inaccurate, asked, machine, measure
+    from ordinate.bench import CASES, Inaccurate, asked, machine, measure, short
 
     here, measured, wrong = machine(), [], []
     if format == "text":
         typer.echo(f"{here['processor']}, {here['instruction set']}, malloc {here['malloc']}, one thread")
-    for name in asked(names, list(CASES)) if names else SHORT:
+    for name in asked(names, list(CASES)) if names else short():
         try:
             result = {"name": name, **measure(CASES[name](), rounds)}
         except Inaccurate as error:

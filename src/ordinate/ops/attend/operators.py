@@ -45,19 +45,23 @@ def _obstacle(call: Call) -> str | None:
 def attend_call(call: Call) -> tuple[Tensor, Tensor | None]:
     """`cpu.attend_call` as one operator of the graph; numbers are checked when it runs."""
     arrays = [getattr(call, name) for name in cpu.ARRAYS]
-    turn = call.turn
-    out, lse = torch.ops.ordinate.attend(
-        *arrays,
+    options = (
         call.causal,
         call.softmax_scale,
         call.softcap,
         call.left,
         call.right,
         call.keep_first,
-        turn.pairing,
-        turn.part,
+        call.turn.pairing,
+        call.turn.part,
     )
-    return out, lse if call.return_lse else None
+    if torch.is_grad_enabled() and any(array is not None and array.requires_grad for array in arrays):
+        out, lse = torch.ops.ordinate.attend(*arrays, *options)
+        return out, lse if call.return_lse else None
+    # An operator that writes costs a third of one with a gradient, and the compiler places new memory better.
+    out, lse = gradient.new(cpu.arrays_of(call), keep_lse=call.return_lse)
+    torch.ops.ordinate.attend_into(*arrays, *options, out, lse)
+    return out, lse
 
 
 _ARRAYS = ", ".join(f"Tensor{'' if name in ('q', 'k', 'v') else '?'} {name}" for name in cpu.ARRAYS)
@@ -68,6 +72,7 @@ _OPTIONS = (
 _LEARNED: tuple[str, ...] = ("slopes", "by_distance", "sink_logits")
 _LIBRARY = torch.library.Library("ordinate", "FRAGMENT")
 _LIBRARY.define(f"attend({_ARRAYS}, {_OPTIONS}) -> (Tensor, Tensor)")
+_LIBRARY.define(f"attend_into({_ARRAYS}, {_OPTIONS}, Tensor(a!) out, Tensor(b!)? lse) -> ()")
 # Gradients of q, k, v and of what may be learned: empty where none is wanted.
 _LIBRARY.define(
     f"attend_backward({_ARRAYS}, {_OPTIONS}, Tensor out, Tensor lse, Tensor grad_out, Tensor? grad_lse, "
@@ -76,6 +81,29 @@ _LIBRARY.define(
 _COUNT = len(cpu.ARRAYS)
 _INPUTS = _COUNT + 8
 """How many arrays an operator has, and how many arguments with the options behind them."""
+
+
+def _read(inputs: tuple[Any, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The arrays that are given and the options of the kernels, once the numbers in them are checked."""
+    arrays = {name: x for name, x in zip(cpu.ARRAYS, inputs[:_COUNT], strict=True) if x is not None}
+    if not _NUMBERS.isdisjoint(arrays):
+        call = _call(inputs)
+        check_integers(call)
+        reason = cpu.obstacle_in_positions(call)
+        if reason is not None:
+            # The graph is made: no other backend can take over.
+            raise InputError(f"{reason} in a compiled graph: compile with backend='eager'")
+        return arrays, cpu.options_of(call)
+    causal, softmax_scale, softcap, left, right, keep_first, *_ = inputs[_COUNT:_INPUTS]
+    options = {"causal": causal, "softmax_scale": softmax_scale, "keep_first": keep_first}
+    for name, value in (("softcap", softcap), ("left", left), ("right", right)):
+        if value is not None:
+            options[name] = value
+    return arrays, options
+
+
+_NUMBERS = {"query_positions", "key_positions", "cu_seqlens_q", "key_lengths", "block_table", "cos"}
+"""The arrays whose numbers, or the positions that they are for, must be checked."""
 
 
 def _call(inputs: tuple[Any, ...]) -> Call:
@@ -101,17 +129,22 @@ def _call(inputs: tuple[Any, ...]) -> Call:
 
 
 def _attend(*inputs: Any) -> tuple[Tensor, Tensor]:
-    call = _call(inputs)
-    check_integers(call)
-    reason = cpu.obstacle_in_positions(call)
-    if reason is not None:
-        # The graph is made: no other backend can take over.
-        raise InputError(f"{reason} in a compiled graph: compile with backend='eager'")
-    arrays = cpu.arrays_of(call)
+    arrays, options = _read(inputs)
     out, lse = gradient.new(arrays, keep_lse=True)
     assert lse is not None  # noqa: S101 - it was asked for
-    cpu.into(arrays, cpu.options_of(call), out, lse)
+    cpu.into(arrays, options, out, lse)
     return out, lse
+
+
+def _attend_into(*arguments: Any) -> None:
+    arrays, options = _read(arguments)
+    out, lse = arguments[_INPUTS:]
+    cpu.into(arrays, options, out, lse)
+    torch.autograd.graph.increment_version(out if lse is None else [out, lse])
+
+
+def _fake_into(*_arguments: Any) -> None:
+    return
 
 
 def _fake(*inputs: Any) -> tuple[Tensor, Tensor]:
@@ -121,11 +154,10 @@ def _fake(*inputs: Any) -> tuple[Tensor, Tensor]:
 
 
 def _attend_backward(*arguments: Any) -> tuple[Tensor, ...]:
-    call = _call(arguments)
+    arrays, options = _read(arguments)
     out, lse, grad_out, grad_lse, *wanted = arguments[_INPUTS:]
-    learned = dict(zip(_LEARNED, wanted, strict=True))
-    grads = gradient.gradients(cpu.arrays_of(call), cpu.options_of(call), out, lse, grad_out, grad_lse, learned)
-    return tuple(grads[name] if name in grads else call.q.new_empty(0) for name in ("q", "k", "v", *_LEARNED))
+    grads = gradient.gradients(arrays, options, out, lse, grad_out, grad_lse, dict(zip(_LEARNED, wanted, strict=True)))
+    return tuple(grads[name] if name in grads else out.new_empty(0) for name in ("q", "k", "v", *_LEARNED))
 
 
 def _fake_backward(*arguments: Any) -> tuple[Tensor, ...]:
@@ -162,8 +194,10 @@ def _refuse(ctx: Any, *_gradients: Any) -> None:  # noqa: ARG001 - torch's names
 
 
 _LIBRARY.impl("attend", _attend, "CPU")
+_LIBRARY.impl("attend_into", _attend_into, "CPU")
 _LIBRARY.impl("attend_backward", _attend_backward, "CPU")
 torch.library.register_fake("ordinate::attend", _fake, lib=_LIBRARY)
+torch.library.register_fake("ordinate::attend_into", _fake_into, lib=_LIBRARY)
 torch.library.register_fake("ordinate::attend_backward", _fake_backward, lib=_LIBRARY)
 torch.library.register_autograd("ordinate::attend", _back, setup_context=_keep, lib=_LIBRARY)
 torch.library.register_autograd("ordinate::attend_backward", _refuse, lib=_LIBRARY)
