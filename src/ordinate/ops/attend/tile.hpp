@@ -157,32 +157,43 @@ INLINE void braid(F &a, F &b) {
 #endif
 }
 
-// Lane i of the result is what `join` makes of all lanes of v[i].
-template <class Join>
-INLINE F across(F (&v)[W], Join &&join) {
-#if defined(__clang__)
-    F joined;
-    for (int i = 0; i < W; ++i) {
-        float one = v[i][0];
-        for (int c = 1; c < W; ++c) one = join(spread(one), spread(v[i][c]))[0];
-        joined[i] = one;
-    }
-    return joined;
-#else
-#pragma GCC unroll 4
-    for (int b = W / 2; b >= 1; b /= 2) {
-        I own, other;
-#pragma GCC unroll 16
+// Where the lanes of two vectors go when blocks of B lanes are exchanged: numbers that are known when this is compiled,
+// or else each use would put them together again.
+template <int B>
+struct Exchange {
+    int32_t stay[W], cross[W], low[W], high[W];
+    constexpr Exchange() : stay(), cross(), low(), high() {
         for (int c = 0; c < W; ++c) {
-            own[c] = c & b ? W + c : c;
-            other[c] = c & b ? W + c - b : c + b;
+            stay[c] = c & B ? W + c : c;
+            cross[c] = c & B ? W + c - B : c + B;
+            low[c] = c & B ? W + c - B : c;
+            high[c] = c & B ? W + c : c + B;
         }
-#pragma GCC unroll 8
-        for (int i = 0; i < b; ++i)
-            v[i] = join(__builtin_shuffle(v[i], v[i + b], own), __builtin_shuffle(v[i], v[i + b], other));
     }
-    return v[0];
+};
+template <int B>
+constexpr Exchange<B> exchange{};
+
+INLINE F shuffled(F a, F b, const int32_t (&lanes)[W]) {
+#if defined(__clang__)
+    F v;
+    for (int i = 0; i < W; ++i) v[i] = lanes[i] < W ? a[lanes[i]] : b[lanes[i] - W];
+    return v;
+#else
+    I index;
+    std::memcpy(&index, lanes, sizeof index);
+    return __builtin_shuffle(a, b, index);
 #endif
+}
+
+// Lane i of the result is what `join` makes of all lanes of v[i].
+template <int B = W / 2, class Join>
+INLINE F across(F (&v)[W], Join &&join) {
+#pragma GCC unroll 8
+    for (int i = 0; i < B; ++i)
+        v[i] = join(shuffled(v[i], v[i + B], exchange<B>.stay), shuffled(v[i], v[i + B], exchange<B>.cross));
+    if constexpr (B > 1) return across<B / 2>(v, join);
+    return v[0];
 }
 INLINE F sums(F (&v)[W]) {
     return across(v, [](F x, F y) { return x + y; });
@@ -192,30 +203,16 @@ INLINE F largest_of_each(F (&v)[W]) {
 }
 
 // A W x W block turned over: row i of the result is column i of v.
+template <int B = W / 2>
 INLINE void transpose(F (&v)[W]) {
-#if defined(__clang__)
-    F t[W];
-    for (int i = 0; i < W; ++i)
-        for (int j = 0; j < W; ++j) t[i][j] = v[j][i];
-    for (int i = 0; i < W; ++i) v[i] = t[i];
-#else
-#pragma GCC unroll 4
-    for (int b = W / 2; b >= 1; b /= 2) {
-        I low, high;
 #pragma GCC unroll 16
-        for (int c = 0; c < W; ++c) {
-            low[c] = c & b ? W + c - b : c;
-            high[c] = c & b ? W + c : c + b;
-        }
-#pragma GCC unroll 16
-        for (int i = 0; i < W; ++i) {
-            if (i & b) continue;
-            F x = v[i], y = v[i + b];
-            v[i] = __builtin_shuffle(x, y, low);
-            v[i + b] = __builtin_shuffle(x, y, high);
-        }
+    for (int i = 0; i < W; ++i) {
+        if (i & B) continue;
+        const F x = v[i], y = v[i + B];
+        v[i] = shuffled(x, y, exchange<B>.low);
+        v[i + B] = shuffled(x, y, exchange<B>.high);
     }
-#endif
+    if constexpr (B > 1) transpose<B / 2>(v);
 }
 
 }  // namespace ordinate::ORDINATE_ISA
