@@ -44,3 +44,14 @@ def test_so_does_a_call_from_another_thread(threads):
 def test_without_torch_the_system_says_how_many():
     code = "import sys; sys.modules['torch'] = None\nfrom ordinate.ops import _cpu\nassert _cpu.threads() >= 1"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_one_token_over_many_keys_is_the_same_on_any_number_of_threads():
+    generator = torch.Generator().manual_seed(0)
+    q, k, v = (torch.randn(2, n, heads, 64, generator=generator) for n, heads in ((1, 4), (2600, 2), (2600, 2)))
+    made = []
+    for threads in (1, 2, 5):
+        torch.set_num_threads(threads)
+        made.append(attend(q, k, v, causal=True, backend="cpu"))
+    assert torch.equal(made[0], made[1])
+    assert torch.equal(made[0], made[2])
