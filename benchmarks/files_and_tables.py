@@ -9,11 +9,11 @@ from ordinate.files.gguf import read_gguf
 from ordinate.schemes.rope import Rope
 from ordinate.spec import LayerGroup
 
-BLOCKS = ("blk.0.", "blk.1.", "blk.2.", "blk.3.")
+BLOCKS = ("blk.0.", "blk.1.")
 
 
 def dequantise() -> Case:
-    """The tensors of four blocks of the embedded model, from file to float32."""
+    """The tensors of two blocks of the embedded model, from file to float32."""
     import gguf
 
     path = models.find("smollm2").path

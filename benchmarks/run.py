@@ -1,7 +1,7 @@
 """Tests first, then times: `make bench` writes benchmarks/results/NAME.json.
 
-Each case runs in a process of its own, once for each setting of malloc that it names. Its contenders take turns there;
-a figure is read off each round, and its median over the rounds stands with a bootstrap interval of 95 %.
+A case that is timed under two settings of malloc has a process for each; others share one by kind. Contenders take
+turns; a figure is read off each round, and its median over the rounds stands with a bootstrap interval of 95 %.
 
     python benchmarks/run.py [--rounds N] [NAME or its beginning ...]
 
@@ -25,6 +25,8 @@ from ordinate.errors import InputError, Unavailable
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 ROUNDS, LEAST = 31, 30
+MARK = "measured "
+"""What a line of a child begins with: others print too."""
 
 
 def tested(entry: Entry, passed: set[str]) -> bool:
@@ -38,28 +40,43 @@ def tested(entry: Entry, passed: set[str]) -> bool:
     return True
 
 
-def timed(name: str, malloc: dict[str, str], rounds: int) -> dict[str, Any] | None:
-    """One measurement in a process of its own; None where it failed."""
+def timed(names: list[str], malloc: dict[str, str], rounds: int) -> dict[str, Any]:
+    """Measurements by name in a process of their own; without those that failed."""
     # What the caller has set would be taken for the setting that is named.
     kept = {
         key: value for key, value in os.environ.items() if not key.startswith("MALLOC_") and key != "GLIBC_TUNABLES"
     }
-    command = [sys.executable, __file__, "--child", "--rounds", str(rounds), name]
-    ran = subprocess.run(command, cwd=ROOT, env=kept | malloc, stdout=subprocess.PIPE, text=True)
-    return None if ran.returncode else json.loads(ran.stdout.splitlines()[-1])
+    command = [sys.executable, __file__, "--child", "--rounds", str(rounds), *names]
+    with subprocess.Popen(command, cwd=ROOT, env=kept | malloc, stdout=subprocess.PIPE, text=True) as process:
+        lines = [line for line in process.stdout or () if line.startswith(MARK)]
+    return {made["name"]: made["measurement"] for made in (json.loads(line.removeprefix(MARK)) for line in lines)}
 
 
-def child(name: str, rounds: int) -> int:
-    """Measure here and print one line of JSON."""
+def child(names: list[str], rounds: int) -> int:
+    """Measure here and print a line of JSON for each."""
     import torch
 
     torch.set_num_threads(1)
-    try:
-        print(json.dumps(measure(CASES[name].make(), rounds) | machine()))
-    except (Inaccurate, Unavailable) as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+    code = 0
+    for name in names:
+        try:
+            made = measure(CASES[name].make(), rounds) | machine()
+        except (Inaccurate, Unavailable) as error:
+            print(error, file=sys.stderr)
+            code = 1
+            continue
+        print(MARK + json.dumps({"name": name, "measurement": made}), flush=True)
+    return code
+
+
+def groups(names: list[str]) -> list[list[str]]:
+    """Names that share a process: cases of one kind that are timed once. Those timed twice have one each."""
+    made: dict[object, list[str]] = {}
+    for name in names:
+        entry = CASES[name]
+        kind = (entry.make.args[:2], entry.tests) if len(entry.mallocs) == 1 else name
+        made.setdefault(kind, []).append(name)
+    return list(made.values())
 
 
 def main() -> int:
@@ -70,30 +87,33 @@ def main() -> int:
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.child:
-        return child(given.names[0], given.rounds)
+        return child(given.names, given.rounds)
     try:
         names = asked(given.names, list(CASES))
     except InputError as error:
         parser.error(str(error))
     passed: set[str] = set()
     failed: list[str] = []
-    for name in names:
-        if not tested(CASES[name], passed):
-            failed.append(name)
-            print(f"{name}: its tests fail, so it is not timed", file=sys.stderr)
+    for group in groups(names):
+        entry = CASES[group[0]]
+        if not tested(entry, passed):
+            failed += group
+            print(f"{', '.join(group)}: tests fail, so nothing is timed", file=sys.stderr)
             continue
         start = time.monotonic()
-        measurements = [timed(name, malloc, given.rounds) for malloc in CASES[name].mallocs]
-        if None in measurements:
-            failed.append(name)
-            print(f"{name}: it could not be timed", file=sys.stderr)
-            continue
-        print(f"{name} ({time.monotonic() - start:.0f} s)", flush=True)
-        for measurement in measurements:
-            show(measurement or {})
-        if given.rounds >= LEAST:
-            text = json.dumps({"name": name, "measurements": measurements}, indent=2)
-            (RESULTS / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+        found = [timed(group, malloc, given.rounds) for malloc in entry.mallocs]
+        print(f"{', '.join(group)}: {time.monotonic() - start:.0f} s", flush=True)
+        for name in group:
+            measurements = [made[name] for made in found if name in made]
+            if len(measurements) < len(found):
+                failed.append(name)
+                continue
+            print(name)
+            for measurement in measurements:
+                show(measurement)
+            if given.rounds >= LEAST:
+                text = json.dumps({"name": name, "measurements": measurements}, indent=2)
+                (RESULTS / f"{name}.json").write_text(text + "\n", encoding="utf-8")
     if failed:
         print(f"not timed: {', '.join(failed)}", file=sys.stderr)
     return int(bool(failed))

@@ -111,7 +111,8 @@ def benchmarks_page() -> str:
     text += "Contenders take turns in one process. A figure is read off each round; below stand the median over the "
     text += "rounds and its 95 % bootstrap interval. A bar is on the lower end of the interval. Where contenders make "
     text += "large memory anew they are timed twice, with the C library's allocator as it is and with one that keeps "
-    text += "what it has, and the worse of the two counts. `make bench` measures everything again, "
+    text += "what it has, and the worse of the two counts. What memory `attend` takes is held to its bars by a test, "
+    text += "`tests/ops/test_attend_memory.py`.\n\n`make bench` measures everything again, "
     text += "`python benchmarks/transformers_models.py` the models, and `ordinate bench` what a machine needs no "
     text += "repository for.\n\n## Machines\n\n"
     text += "".join(f"{number}. {machine}\n" for number, machine in enumerate(machines, 1))

@@ -1,6 +1,6 @@
 """What can be timed wherever the package is installed, by name."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -17,7 +17,7 @@ def _made(module: str, function: str, *given: object) -> Case:
 BARRED = {("p128", "float32"), ("p128", "bfloat16"), ("p128", "float16"), ("p64", "bfloat16")}
 """The prompts that are measured against the limit of memory."""
 
-CASES: dict[str, Callable[[], Case]] = {}
+CASES: dict[str, partial[Case]] = {}
 for _dtype in ("float32", "bfloat16", "float16"):
     for _shape in ("p128", "p64"):
         for _pairing in ("half", "interleaved") if (_shape, _dtype) in BARRED else ():

@@ -58,7 +58,7 @@ def attend_call(call: Call) -> tuple[Tensor, Tensor | None]:
     if torch.is_grad_enabled() and any(array is not None and array.requires_grad for array in arrays):
         out, lse = torch.ops.ordinate.attend(*arrays, *options)
         return out, lse if call.return_lse else None
-    # An operator that writes costs a third of one with a gradient, and the compiler places new memory better.
+    # An operator that writes costs half of one with a gradient, and the compiler places new memory better.
     out, lse = gradient.new(cpu.arrays_of(call), keep_lse=call.return_lse)
     torch.ops.ordinate.attend_into(*arrays, *options, out, lse)
     return out, lse
