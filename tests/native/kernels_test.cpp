@@ -1,6 +1,7 @@
 // The kernels against plain loops in double precision, without Python: what sanitizers and other processors run.
 //
 // Exit code 0 where all agree.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -31,6 +32,17 @@ Numbers turned(const Rotation &r, Numbers x, int position, int way) {
         out[size_t(r.start + (to ? 2 * i + 1 : r.pairs + i))] = a * s + b * c;
     }
     return out;
+}
+
+Tensor integers(std::vector<int64_t> &values, const std::vector<int64_t> &shape) {
+    Tensor t;
+    t.data = values.data(), t.dtype = Dtype::i64, t.ndim = int(shape.size());
+    int64_t size = 1;
+    for (int i = t.ndim - 1; i >= 0; --i) {
+        t.shape[i] = shape[size_t(i)], t.stride[i] = size;
+        size *= shape[size_t(i)];
+    }
+    return t;
 }
 
 void one_attention(int threads) {
@@ -213,13 +225,47 @@ void one_rotation(int threads) {
     const int batch = whole(1, 3), tokens = whole(0, 40), dim = whole(2, 150), pairs = whole(1, dim / 2), table = 50;
     Array q(dtype, {batch, tokens, whole(1, 9), dim}), k(dtype, {batch, tokens, whole(1, 3), dim});
     Array cos(Dtype::f32, {table, pairs}), sin(Dtype::f32, {table, pairs});
-    std::vector<int64_t> positions(static_cast<size_t>(tokens));
+    const int axes = chance(0.3) ? whole(1, 3) : 0;
+    std::vector<int64_t> positions(size_t(tokens * (axes ? axes : 1))), axis_of_pair(size_t(pairs), 0);
     for (auto &p : positions) p = whole(0, table - 1);
-    RotateArguments given = rotation(q, cos, sin, positions);
-    given.from[1] = given.to[1] = k.view;
+    for (auto &a : axis_of_pair) a = axes ? whole(0, axes - 1) : 0;
+    RotateArguments given;
+    RotateExtras extras;
+    given.extras = &extras;
+    given.from[0] = given.to[0] = q.view, given.from[1] = given.to[1] = k.view;
+    given.cos = cos.view, given.sin = sin.view;
+    given.positions = integers(positions, axes ? std::vector<int64_t>{axes, tokens} : std::vector<int64_t>{tokens});
+    if (axes) extras.axis_of_pair = integers(axis_of_pair, {pairs});
     given.last = chance(0.5), given.inverse = chance(0.3);
+    Array weight(chance(0.5) ? Dtype::f32 : dtype, {dim});
+    const bool normalised = chance(0.3);
+    if (normalised) extras.weight[0] = extras.weight[1] = weight.view;
+    extras.epsilon = 1e-5;
+    // k, and v beside it, into pages of a cache in which a token in five has no place.
+    const bool cached = chance(0.3);
+    const int64_t heads = k.view.shape[2], size = whole(1, 5), pages = (batch * tokens + size - 1) / size + whole(0, 2);
+    Array cache(dtype, {pages, size, heads, dim}, true), v(dtype, {batch, tokens, heads, whole(1, 90)});
+    Array values(dtype, {pages, size, heads, v.view.shape[3]}, true);
+    std::vector<int64_t> slots(size_t(pages * size));
+    for (size_t i = 0; i < slots.size(); ++i) slots[i] = int64_t(i);
+    std::shuffle(slots.begin(), slots.end(), generator);
+    slots.resize(size_t(batch * tokens));
+    for (auto &slot : slots) slot = chance(0.2) ? -1 : slot;
+    if (cached) {
+        given.to[1] = cache.view;
+        extras.slots = integers(slots, {batch, tokens});
+        extras.v = v.view, extras.v_to = values.view;
+    }
+    // A row for each token, its entries chosen by axis.
+    Array own_cos(Dtype::f32, {tokens, pairs}), own_sin(Dtype::f32, {tokens, pairs});
+    for (int t = 0; t < tokens; ++t)
+        for (int i = 0; i < pairs; ++i) {
+            const int64_t row = positions[size_t(axis_of_pair[size_t(i)] * tokens + t)];
+            own_cos.set(t * pairs + i, float(cos[row * pairs + i]));
+            own_sin.set(t * pairs + i, float(sin[row * pairs + i]));
+        }
     Rotation r;
-    r.cos = cos.floats(), r.sin = sin.floats(), r.cos_row = r.sin_row = pairs, r.pairs = pairs;
+    r.cos = own_cos.floats(), r.sin = own_sin.floats(), r.cos_row = r.sin_row = pairs, r.pairs = pairs;
     r.start = given.last ? dim - 2 * pairs : 0;
     r.interleaved_in = chance(0.5), r.interleaved_out = r.interleaved_in && chance(0.5);
     given.read = r.interleaved_in ? Layout::interleaved : Layout::half;
@@ -229,14 +275,36 @@ void one_rotation(int threads) {
     for (int n = 0; n < 2; ++n)
         for (int64_t row = 0; row < batch * tokens * both[n]->view.shape[2]; ++row) {
             Numbers x(static_cast<size_t>(dim));
-            for (int d = 0; d < dim; ++d) x[size_t(d)] = (*both[n])[row * dim + d];
+            double squares = 0;
+            for (int d = 0; d < dim; ++d) {
+                x[size_t(d)] = (*both[n])[row * dim + d];
+                squares += x[size_t(d)] * x[size_t(d)];
+            }
+            if (normalised)
+                for (int d = 0; d < dim; ++d) x[size_t(d)] *= weight[d] / std::sqrt(squares / dim + extras.epsilon);
             const int64_t token = row / both[n]->view.shape[2] % tokens;
-            for (double y : turned(r, x, int(positions[size_t(token)]), given.inverse ? -1 : 1)) want[n].push_back(y);
+            for (double y : turned(r, x, int(token), given.inverse ? -1 : 1)) want[n].push_back(y);
         }
     run_rotation(given, threads);
-    const double tolerance = dtype == Dtype::f32 ? 1e-6 : dtype == Dtype::f16 ? 1e-3 : 8e-3;
-    for (int n = 0; n < 2; ++n)
-        for (size_t i = 0; i < want[n].size(); ++i) compare("rotate", (*both[n])[int64_t(i)], want[n][i], tolerance, "rotate");
+    const double tolerance = dtype == Dtype::f32 ? 2e-6 : dtype == Dtype::f16 ? 1e-3 : 8e-3;
+    for (int n = 0; n < 2; ++n) {
+        const bool in_cache = n == 1 && cached;
+        const int64_t line = both[n]->view.shape[2] * dim;
+        for (size_t i = 0; i < want[n].size(); ++i) {
+            const int64_t slot = slots[i / size_t(line)], at = int64_t(i) % line;
+            if (in_cache && slot < 0) continue;
+            compare("rotate", in_cache ? cache[slot * line + at] : (*both[n])[int64_t(i)], want[n][i], tolerance, "rotate");
+        }
+    }
+    if (!cached) return;
+    const int64_t line = heads * v.view.shape[3];
+    for (size_t token = 0; token < slots.size(); ++token)
+        for (int64_t i = 0; i < line && slots[token] >= 0; ++i)
+            compare("v", values[slots[token] * line + i], v[int64_t(token) * line + i], 0, "rotate");
+    int64_t written = 0;
+    for (int64_t slot : slots) written += slot >= 0;
+    for (int64_t i = 0; i < pages * size * line; ++i) written -= values[i] == values[i] && i % line == 0;
+    if (written) compare("slots that were not asked for", double(written), 0, 0, "rotate");
 }
 
 }  // namespace
