@@ -126,6 +126,49 @@ struct Forward {
         return product.pack_queries(room, lead, state.query);
     }
 
+    // Rows that have met a logit already, and see all of a block: their weights at once, below the largest logit so far.
+    // Returns false where one is exceeded by so much that weights would be too large; then nothing has changed.
+    INLINE bool meet_at_once(State<Product> &state, int r0, int count, const Keys &keys, int n, float *room) const {
+        constexpr float MOST = 10;  // powers of 2
+        const F old = load(state.top + r0);
+        for (int r = 0; r < count; ++r)
+            if (old[r] == -INFINITE) return false;
+        F totals[W], most[W];
+        for (int r = 0; r < W; ++r) {
+            totals[r] = F{}, most[r] = spread(-INFINITE);
+            if (r >= count) continue;
+            const Row &row = state.rows[r0 + r];
+            const float *table = row.table ? row.table + tables.start(keys.lowest - row.position) : nullptr;
+            const float nearest = float(keys.lowest - row.position), slope = row.slope * LOG2_E;
+            auto weigh = [&](auto &&term) {
+                totals[r] = product.weigh_at_once(r0 + r, n, state.scale[r0 + r], old[r], term, most[r], room);
+            };
+            // Of the past, distances grow by one from key to key: so does this ramp, exactly enough for 16 bits.
+            F ramp = slope * (iota() + nearest);
+            const F step = spread(slope * W);
+            const bool past = keys.highest <= row.position;
+            auto from_slope = [&](F y, int j) {
+                if (!past) return y - slope * magnitude(iota() + (nearest + float(j)));
+                y += ramp;
+                ramp += step;
+                return y;
+            };
+            auto from_table = [&](F y, int j) { return y + load(table + j) * LOG2_E; };
+            if (table && a.slopes)
+                weigh([&](F y, int j) { return from_slope(from_table(y, j), j); });
+            else if (table)
+                weigh(from_table);
+            else if (a.slopes)
+                weigh(from_slope);
+            else
+                weigh([](F y, int) { return y; });
+        }
+        if (!(largest(largest_of_each(most)) <= MOST)) return false;
+        for (int r = count; r < smaller(W, ROWS - r0); ++r) product.weigh_nothing(r0 + r, n, room);
+        store(state.total + r0, load(state.total + r0) + sums(totals));
+        return true;
+    }
+
     void meet(const Packed &packed, int block, State<Product> &state, float *room) const {
         const Sequence &s = *packed.sequence;
         const int64_t first = int64_t(block) * BLOCK;
@@ -140,8 +183,14 @@ struct Forward {
         float decay[State<Product>::LANES];
         const int whole = round_up(n, Product::STEP);
         const bool scaled_later = without_terms(a);
+        const bool at_once = Product::AT_ONCE && seen == Sight::all && keys.consecutive && a.softcap <= 0 && !a.bias && n == whole;
         for (int r0 = 0; r0 < ROWS; r0 += W) {
-            const int count = smaller(W, state.count - r0);
+            const int count = larger(0, smaller(W, state.count - r0));
+            if constexpr (Product::AT_ONCE)
+                if (at_once && meet_at_once(state, r0, count, keys, n, room)) {
+                    store(decay + r0, spread(1.0f));
+                    continue;
+                }
             F pieces[W];
             for (int r = 0; r < W; ++r)
                 pieces[r] = r < count ? finish(a, state.rows[r0 + r], s, tables, keys, first, n, seen == Sight::some,
@@ -257,7 +306,8 @@ bool Forward<Product>::run() const {
                 tiles[used].output = room + TILES * query_size + used * output_size;
                 if (!open_tile(p, first + used * ROWS, tiles[used], room + rows_at)) give_up();
             }
-            for (int b = 0; b < p.blocks; ++b)
+            // What is nearest scores highest under most biases: met first, it leaves little to shrink.
+            for (int b = p.blocks - 1; b >= 0; --b)
                 for (int t = 0; t < used; ++t) meet(p, b, tiles[t], room + work);
             for (int t = 0; t < used; ++t) close_tile(p, tiles[t], room + rows_at);
         });

@@ -14,6 +14,7 @@ struct VectorProduct {
     static constexpr int STEP = W;       // keys are taken so many at a time
     static constexpr int LEAD = BLOCK;   // from one row of scores to the next
     static constexpr bool SCALED = true;  // queries come with their scale
+    static constexpr bool AT_ONCE = false;  // whether `weigh_at_once` is there
     static_assert(BLOCK % NR == 0, "a block is whole panels");
     struct Scope {
         Scope() {}

@@ -17,6 +17,7 @@ struct TileProduct {
     static constexpr int STEP = 32;
     static constexpr int LEAD = BLOCK + 16;  // rows a power of two apart would share few sets of the cache
     static constexpr bool SCALED = LIMBS == 3;
+    static constexpr bool AT_ONCE = LIMBS == 1;
     using Scope = TileScope;
 
     using On = Operands<LIMBS>;
@@ -70,6 +71,23 @@ struct TileProduct {
         }
         return total;
     }
+    // The same of what `term` makes of scale * score - base, counted in powers of 2; `most` is a vector whose largest lane
+    // is the largest of them.
+    template <class Term>
+    INLINE F weigh_at_once(int r, int n, float scale, float base, Term &&term, F &most, float *room) const {
+        const float *x = room + r * LEAD;
+        float *weights = room + SCORES + r * 16;
+        const float times = scale * LOG2_E, less = base * LOG2_E;
+        F total = F{};
+        for (int j = 0; j < n; j += 32) {
+            const F a = term(load(x + j) * times - less, j), b = term(load(x + j + 16) * times - less, j + 16);
+            most = maximum(maximum(a, b), most);
+            const F p = power_of_2(a), q = power_of_2(b);
+            total += p + q;
+            store(weights + j / 32 * TILE * 2, bits_of<F>(paired(rounded(p), rounded(q))));
+        }
+        return total;
+    }
     INLINE void weigh_nothing(int r, int n, float *room) const {
         for (int l = 0; l < LIMBS; ++l)
             for (int j = 0; j < n; j += 32)
@@ -102,7 +120,7 @@ struct TileProduct {
     }
 
 private:
-    // 2^y for y <= 0, relative error below 2.7e-6; 0 below 2^-100; NaN for NaN.
+    // 2^y for y < 127, relative error below 2.7e-6; 0 below 2^-100; NaN for NaN.
     static INLINE F power_of_2(F y) {
         const F n = F(_mm512_roundscale_ps((__m512)y, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
         const F f = y - n;
