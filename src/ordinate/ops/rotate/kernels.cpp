@@ -3,9 +3,8 @@
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // GCC 12 takes the undefined lanes of its own header for ours
 #endif
 #include "angles.hpp"
-#include "call.hpp"
+#include "kept.hpp"
 #include "parallel.hpp"
-#include "rows.hpp"
 
 namespace ordinate::ORDINATE_ISA {
 namespace {
@@ -162,6 +161,23 @@ void turn_block(const RotateCall &call, const Heads &h, const float *cos, const 
                              row_of_token + head * h.to_head, cos + (token - begin) * row, sin + (token - begin) * row,
                              room);
     };
+    if (keeps_angles(call, h)) {
+        auto all = [&](auto kept_of) __attribute__((always_inline)) {
+            for (int64_t token = begin; token < end; ++token) {
+                T *row_of_token = place(token);
+                if (!row_of_token) continue;
+                const auto kept = kept_of(cos + (token - begin) * row, sin + (token - begin) * row);
+                const T *x = from + token * h.from_token;
+                for (int64_t head = 0; head < h.heads; ++head)
+                    kept.template turn<stream>(x + head * h.from_head, row_of_token + head * h.to_head, call.ahead);
+            }
+        };
+        const bool half = call.read == Layout::half;
+        if (half && call.pairs == 32) return all([](auto c, auto s) { return Kept<T, Layout::half, 32>(c, s); });
+        if (half) return all([](auto c, auto s) { return Kept<T, Layout::half, 64>(c, s); });
+        if (call.pairs == 32) return all([](auto c, auto s) { return Kept<T, Layout::interleaved, 32>(c, s); });
+        return all([](auto c, auto s) { return Kept<T, Layout::interleaved, 64>(c, s); });
+    }
     // What lies closer together in memory is the inner loop.
     if (h.heads_apart) {
         for (int64_t head = 0; head < h.heads; ++head)
