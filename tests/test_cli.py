@@ -242,3 +242,26 @@ def test_a_command_named_like_a_builtin_shadows_nothing(capsys):
     assert run(["list", "scalings"]) == 0
     capsys.readouterr()
     refused(capsys, "desc")
+
+
+def test_a_command_that_is_ended_leaves_nothing_half_written(tmp_path):
+    """SIGTERM, as a batch system or a container sends it."""
+    script = """
+import sys, time
+from ordinate.cli import dispatch
+from ordinate.weights.directory import new_directory
+
+def half_written(arguments):
+    with new_directory(arguments[0]) as partial:
+        (partial / "model.safetensors").write_bytes(b"x")
+        print("begun", flush=True)
+        time.sleep(60)
+
+dispatch._dispatch = half_written
+dispatch.main()
+"""
+    with subprocess.Popen([sys.executable, "-c", script, str(tmp_path / "model")], stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"begun\n"
+        process.terminate()
+        assert process.wait(30) == 143
+    assert list(tmp_path.iterdir()) == []

@@ -149,6 +149,7 @@ def test_models_must_share_a_tokenizer(original, saved):
     "options, words",
     [
         ({"threads": 0}, "threads must be an integer >= 1, got 0"),
+        ({"threads": 100_000}, r"threads must be at most the \d+ cores at hand, got 100000"),
         ({"seed": -1}, "seed must be an integer >= 0, got -1"),
         ({"seed": True}, "seed must be an integer >= 0, got True"),
         ({"text": "ema"}, "did you mean 'emma'"),

@@ -5,6 +5,7 @@ Data goes to stdout, progress and errors to stderr. Exit codes: 0 ok, 1 findings
 """
 
 import importlib
+import signal
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -12,7 +13,7 @@ from typing import NoReturn
 from ordinate.cli.index import COMMANDS
 from ordinate.errors import InputError, Unavailable
 
-OK, FINDINGS, INPUT, ENVIRONMENT, INTERNAL, INTERRUPTED = 0, 1, 2, 3, 101, 130
+OK, FINDINGS, INPUT, ENVIRONMENT, INTERNAL, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 101, 130, 143
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -21,7 +22,13 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     Args:
         arguments: what follows the command's name; `sys.argv[1:]` where not given
     """
+    # Ended from outside, a command still removes what it has half written.
+    signal.signal(signal.SIGTERM, _end)
     sys.exit(run(list(sys.argv[1:] if arguments is None else arguments)))
+
+
+def _end(*_signal: object) -> NoReturn:
+    sys.exit(TERMINATED)
 
 
 def run(arguments: list[str]) -> int:

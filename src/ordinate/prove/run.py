@@ -68,7 +68,10 @@ def prove(
             length outside the extended model's window, a sliding window, or losses that are not finite
         Unavailable: a named model's package is not installed
     """
-    threads = available_cores() if threads is None else positive_integer("threads", threads)
+    cores = available_cores()
+    threads = cores if threads is None else positive_integer("threads", threads)
+    if threads > cores:
+        raise InputError(f"threads must be at most the {cores} cores at hand, got {threads}")
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise InputError(f"seed must be an integer >= 0, got {got(seed)}")
     read_from = _chosen_text(text)

@@ -15,7 +15,7 @@ def new_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Make a directory under a temporary name beside `path`, and give it its name once it is complete.
 
     Nothing that exists is overwritten. Where the body raises, the temporary directory is removed; where the
-    process is killed, it is left behind under its temporary name, `.NAME.partial-XXXXXXXX`.
+    process is killed (SIGKILL), it is left behind under its temporary name, `.NAME.partial-XXXXXXXX`.
 
     Args:
         path: the directory to be made; its parents are made where they are absent
