@@ -1,8 +1,10 @@
 """Whole directories with a longer window: what transformers makes of them, and what is refused."""
 
+import ast
 import hashlib
 import json
 import os
+import shlex
 import shutil
 import sys
 
@@ -24,6 +26,7 @@ from transformers import (
 )
 
 import ordinate
+from ordinate.cli import run
 from ordinate.errors import InputError, Unavailable
 from ordinate.extend import Extension, extend
 from ordinate.extend.methods import methods
@@ -124,6 +127,15 @@ def test_a_name_that_is_no_utf8_is_taken(model, tmp_path):
     out = tmp_path / os.fsdecode(b"caf\xe9")
     extend(model, to=512, method="yarn", out=out)
     assert "# caf?" in (out / "README.md").read_text(encoding="utf-8")
+
+
+def test_what_is_to_be_pasted_holds_for_any_name(model, tmp_path, capsys):
+    out = tmp_path / 'it\'s "long"'
+    assert run(["extend", str(model), "--to", "512", "--method", "yarn", "--out", str(out)]) == 0
+    _, following = capsys.readouterr().out.split("  next ")
+    assert shlex.split(following) == ["ordinate", "prove", str(model), str(out)]
+    code = (out / "README.md").read_text().split("```python")[1].split("```")[0]
+    assert out.name in [node.value for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Constant)]
 
 
 def test_a_model_that_is_stretched_already_is_stretched_from_its_trained_length(make_model, model, tmp_path):

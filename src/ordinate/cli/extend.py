@@ -1,5 +1,6 @@
 """`ordinate extend`: a complete model directory with a longer window."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -71,4 +72,4 @@ def command(
     typer.echo(f"  why        {done.why}")
     typer.echo(f"  settings   {', '.join(f'{key} {value}' for key, value in done.parameters.items())}")
     typer.echo(f"  written    {done.directory} ({', '.join(done.files)})")
-    typer.echo(f"  next       ordinate prove {source} {done.directory}")
+    typer.echo(f"  next       {shlex.join(['ordinate', 'prove', source, str(done.directory)])}")

@@ -23,6 +23,7 @@ def write_card(file: Path, extension: "Extension") -> None:
         front.insert(0, f"license: {json.dumps(licence)}")
     # A name in bytes that are no UTF-8 cannot stand in a text.
     name = Path(extension.directory).name.encode("utf-8", "replace").decode("utf-8")
+    quoted = json.dumps(name, ensure_ascii=False)
     numbers = "\n".join(f"| `{key}` | {_shown(value)} |" for key, value in extension.parameters.items())
     sums = "\n".join(f"- {source}: sha256 `{digest}`" for source, digest in extension.sha256.items())
     scaling = {
@@ -56,12 +57,12 @@ The window of **{extension.source}** stretched from {extension.trained} to {exte
 ```python
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-model = AutoModelForCausalLM.from_pretrained("{name}")
-tokenizer = AutoTokenizer.from_pretrained("{name}")
+model = AutoModelForCausalLM.from_pretrained({quoted})
+tokenizer = AutoTokenizer.from_pretrained({quoted})
 ```
 
 transformers computes rotary angles in float32. The same model with angles in float64:
-`model, tokenizer = ordinate.transformers.load("{name}")`.
+`model, tokenizer = ordinate.transformers.load({quoted})`.
 
 Written by Ordinate {ordinate.__version__}.
 """
