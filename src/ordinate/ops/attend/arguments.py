@@ -178,7 +178,7 @@ def checked(
         softcap=None if softcap is None else _positive("softcap", softcap),
         left=left,
         right=right,
-        keep_first=non_negative_integer("keep_first", keep_first) if window is not None else 0,
+        keep_first=_bounded("keep_first", keep_first) if window is not None else 0,
         reach=reach or 0,
         turn=turn,
         scheme=scheme,
@@ -251,11 +251,16 @@ def _check_window(window: Any) -> tuple[int | None, int | None]:
         return None, None
     if not isinstance(window, tuple | list) or len(window) != 2:
         raise InputError(f"window must be (left, right), got {got(window)}")
-    left, right = window
-    for side, reach in (("left", left), ("right", right)):
-        if reach is not None:
-            non_negative_integer(f"window's {side} (None for no bound)", reach)
+    left, right = (
+        None if reach is None else _bounded(f"window's {side} (None for no bound)", reach)
+        for side, reach in zip(("left", "right"), window, strict=True)
+    )
     return left, right
+
+
+def _bounded(name: str, value: Any) -> int:
+    # No position reaches so far, and a larger number is too large for any array.
+    return min(non_negative_integer(name, value), 2**62)
 
 
 def _check_scheme(scheme: Any, learned: Any) -> Mapping[str, Any]:

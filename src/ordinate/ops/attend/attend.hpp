@@ -41,6 +41,9 @@ struct Rotation {
 
 constexpr int32_t unlimited = INT32_MAX;
 
+// Rows of a key head that are decoded: packing pays where more of them meet what was packed.
+constexpr int64_t decoded_rows = 16;
+
 struct Attention {
     Tensor q, k, v, out;  // [batch, token, head, dim]; k and v of a paged cache: [page, token, head, dim]
     Tensor lse;           // [batch, head, query], float32, or empty

@@ -28,12 +28,11 @@ void forward(nb::handle q, nb::handle k, nb::handle v, nb::handle out, nb::handl
         require(a.lse.dtype == Dtype::f32 && a.lse.shape[1] == a.heads && a.lse.shape[2] == a.q.shape[1],
                 "lse must be float32 [batch, heads, query]");
     }
-    // Packing pays where many rows meet what was packed.
     int64_t rows = 0;
     for (const Sequence &s : call.sequences) rows = std::max<int64_t>(rows, int64_t(a.group()) * s.queries);
     if (call.sequences.empty()) return;
     nb::gil_scoped_release release;
-    if (rows <= 16) {
+    if (rows <= decoded_rows) {
         ORDINATE_CALL(attend_decode(a));
     } else {
         ORDINATE_CALL_TILES(attend_forward(a));

@@ -130,6 +130,11 @@ def _block(rules: Rules, given: Mapping[str, Tensor], rows: slice, keys: slice) 
         hidden = torch.zeros_like(seen, dtype=logits.dtype).masked_fill_(~(seen | blind[..., None]), -torch.inf)
         # Adding is several times faster here than filling where a mask says so.
         logits = logits.add_(hidden)
+    if "bias" in given:
+        # A bias may hide all that a query would see.
+        hidden_by_bias = (logits.detach() == -torch.inf).all(-1)
+        blind = hidden_by_bias if blind is None else blind | hidden_by_bias
+        logits = logits.masked_fill(hidden_by_bias[..., None], 0.0)
     weights = torch.softmax(logits, -1)
     if given.keys() & {"bias", "slopes", "by_distance"} or rules.scheme is not None:
         # Steep biases leave weights below the smallest normal number, with which products are several times slower.

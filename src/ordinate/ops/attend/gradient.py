@@ -5,7 +5,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from ordinate.ops.attend import cpu
 from ordinate.ops.attend.arguments import Call
@@ -74,15 +73,33 @@ class Attention(torch.autograd.Function):
         return out, lse
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, *upstream: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Gradients of q, k, v, slopes, by_distance and sink_logits, from those of the output and of lse."""
         grad_out, grad_lse = upstream
         out, lse, *tensors = ctx.saved_tensors
         wanted = dict(zip(ctx.names, ctx.needs_input_grad[2:], strict=True))
         arrays = dict(zip(ctx.names, tensors, strict=True))
-        grads = gradients(arrays, ctx.options, out, lse, grad_out, grad_lse, wanted)
-        return (None, None, *[grads.get(name) if wanted[name] else None for name in ctx.names])
+        with torch.no_grad():
+            grads = gradients(arrays, ctx.options, out, lse, grad_out, grad_lse, wanted)
+        grads = {name: grads[name] for name in ctx.names if wanted[name]}
+        if torch.is_grad_enabled():  # asked for a graph of the gradient
+            made = Once.apply(len(grads), *grads.values(), grad_out, grad_lse, *tensors)
+            grads = dict(zip(grads, made, strict=True))
+        return (None, None, *[grads.get(name) for name in ctx.names])
+
+
+class Once(torch.autograd.Function):
+    """Gradients as they are; theirs is an error, not silently nothing."""
+
+    @staticmethod
+    def forward(ctx: Any, count: int, *tensors: Tensor) -> tuple[Tensor, ...]:  # noqa: ARG004 - torch's name
+        """The first `count` tensors; the others are what they depend on."""
+        return tuple(tensor.view_as(tensor) for tensor in tensors[:count])
+
+    @staticmethod
+    def backward(ctx: Any, *_upstream: Any) -> Any:  # noqa: ARG004 - torch's name
+        """Refused."""
+        raise RuntimeError("attend is differentiable once: its gradient has none")
 
 
 def gradients(
@@ -104,6 +121,11 @@ def gradients(
         wanted: by the names of `arrays`
     """
     assert compiled is not None  # noqa: S101 - forward has run
+    # Autograd may hand over a view whose numbers are the negatives of those in memory.
+    grad_out = grad_out.resolve_neg()
+    grad_lse = None if grad_lse is None else grad_lse.resolve_neg()
+    if wanted.get("slopes"):  # a place in memory for the gradient of each
+        arrays = {**arrays, "slopes": arrays["slopes"].contiguous()}
     q, k, v = (arrays[name] for name in ("q", "k", "v"))
     # Where no query reads a key its gradient is 0, and nothing is written there.
     like = torch.zeros_like if {"cu_seqlens_q", "key_lengths"} & arrays.keys() else torch.empty_like

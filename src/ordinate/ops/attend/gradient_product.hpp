@@ -52,21 +52,25 @@ struct VectorGradients {
     }
 
     // BLOCK rows, 0 where there is no key.
-    void pack_keys(const float *rows, int lead, float *block) const {
+    bool pack_keys(const float *rows, int lead, float *block) const {
         turned_over<NR>(rows, lead, dim, block);
         as_panels(rows, lead, panels, block + keys_size());
+        return true;
     }
-    void pack_values(const float *rows, int lead, float *block) const {
+    bool pack_values(const float *rows, int lead, float *block) const {
         turned_over<NR>(rows, lead, value_dim, block + keys_size() + key_rows_size());
+        return true;
     }
-    void pack_queries(const float *rows, int lead, const Room &room) const {
+    bool pack_queries(const float *rows, int lead, const Room &room) const {
         turned_over<MR>(rows, lead, dim, room.query);
         as_panels(rows, lead, panels, room.query_rows);
         for (int64_t i = 0; i < key_rows_size(); i += W) store(room.grad_query + i, F{});
+        return true;
     }
-    void pack_upstream(const float *rows, int lead, const Room &room) const {
+    bool pack_upstream(const float *rows, int lead, const Room &room) const {
         turned_over<MR>(rows, lead, value_dim, room.upstream);
         as_panels(rows, lead, value_panels, room.upstream_rows);
+        return true;
     }
 
     // q k and dO v of `count` rows and n keys.
@@ -95,9 +99,9 @@ struct VectorGradients {
             for (int r = 0; r < count; r += MR) {
                 float *at = room.grad_query + (int64_t(c) * BLOCK + r) * NR;
                 F acc[MR][C];
-                get(acc, at);
+                clear(acc);
                 multiply<LEAD, 1>(n, room.slopes + r * LEAD, key_rows + int64_t(c) * BLOCK * NR, acc);
-                put(acc, at, NR);
+                add_to(acc, at);
             }
     }
     void read_query(const Room &room, int r, float *row) const { read(room.grad_query, panels, r, row); }
@@ -108,20 +112,22 @@ struct VectorGradients {
     }
 
 private:
-    static INLINE void get(F (&acc)[MR][C], const float *p) {
+    // Added to what was there, not begun with it: one chain of sums over thousands of rows would lose digits.
+    static INLINE void add_to(F (&acc)[MR][C], float *p) {
 #pragma GCC unroll 16
         for (int r = 0; r < MR; ++r)
 #pragma GCC unroll 8
-            for (int i = 0; i < C; ++i) acc[r][i] = load(p + r * NR + i * W);
+            for (int i = 0; i < C; ++i) acc[r][i] += load(p + r * NR + i * W);
+        put(acc, p, NR);
     }
     INLINE void add_turned(const float *weights, const float *rows, int count_panels, int count, int n, float *to) const {
         for (int c = 0; c < count_panels; ++c)
             for (int j = 0; j < n; j += MR) {
                 float *at = to + (int64_t(c) * BLOCK + j) * NR;
                 F acc[MR][C];
-                get(acc, at);
+                clear(acc);
                 multiply<1, LEAD>(count, weights + j, rows + int64_t(c) * BLOCK * NR, acc);
-                put(acc, at, NR);
+                add_to(acc, at);
             }
     }
     static void read(const float *panels_of, int count, int r, float *row) {

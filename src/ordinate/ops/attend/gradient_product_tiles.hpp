@@ -62,20 +62,21 @@ struct TileGradients {
         return room;
     }
 
-    void pack_keys(const float *rows, int lead, float *block) const {
-        columns(rows, lead, steps, block);
+    bool pack_keys(const float *rows, int lead, float *block) const {
+        const bool held = columns(rows, lead, steps, block);
         for (int s = 0; s < DEPTH; ++s)
             On::template pack_depth<false>(rows + s * 32 * lead, lead, steps, s, DEPTH, block + key_columns_size());
+        return held;
     }
-    void pack_values(const float *rows, int lead, float *block) const {
-        columns(rows, lead, value_steps, block + key_columns_size() + key_depth_size());
+    bool pack_values(const float *rows, int lead, float *block) const {
+        return columns(rows, lead, value_steps, block + key_columns_size() + key_depth_size());
     }
-    void pack_queries(const float *rows, int lead, const Room &room) const {
-        both(rows, lead, steps, room.query, room.query_depth);
+    bool pack_queries(const float *rows, int lead, const Room &room) const {
         for (int64_t i = 0; i < PARTS * int64_t(steps) * 4 * TILE; i += W) store(room.grad_query + i, F{});
+        return both(rows, lead, steps, room.query, room.query_depth);
     }
-    void pack_upstream(const float *rows, int lead, const Room &room) const {
-        both(rows, lead, value_steps, room.upstream, room.upstream_depth);
+    bool pack_upstream(const float *rows, int lead, const Room &room) const {
+        return both(rows, lead, value_steps, room.upstream, room.upstream_depth);
     }
 
     INLINE void score(const float *block, int part, int, int n, const Room &room) const {
@@ -115,15 +116,19 @@ struct TileGradients {
     }
 
 private:
-    static void columns(const float *rows, int lead, int depth, float *to) {
+    static bool columns(const float *rows, int lead, int depth, float *to) {
+        bool held = true;
         for (int j = 0; j < BLOCK; j += 16)
-            On::pack_columns(rows + j * lead, lead, depth, j % 32 / 16, to + j / 32 * On::size(depth));
+            held &= On::pack_columns(rows + j * lead, lead, depth, j % 32 / 16, to + j / 32 * On::size(depth));
+        return held;
     }
-    static void both(const float *rows, int lead, int depth, float *to, float *to_depth) {
+    static bool both(const float *rows, int lead, int depth, float *to, float *to_depth) {
+        bool held = true;
         for (int part = 0; part < PARTS; ++part) {
-            On::pack_rows(rows + part * 32 * lead, lead, depth, depth, to + part * On::size(depth));
+            held &= On::pack_rows(rows + part * 32 * lead, lead, depth, depth, to + part * On::size(depth));
             On::template pack_depth<true>(rows + part * 32 * lead, lead, depth, part, PARTS, to_depth);
         }
+        return held;
     }
     static INLINE void add_turned(const float *left, const float *right, int channels, int parts, int blocks, float *to) {
         for (int c = 0; c < channels; ++c)

@@ -54,12 +54,14 @@ struct Backward {
         for (int64_t i = int64_t(from) * lead; i < int64_t(BLOCK) * lead; i += W) store(rows + i, F{});
     }
 
-    void pack(const Item &item, int block, const Room<Product> &room) const {
+    // Packing says whether the product can hold what it met.
+    bool pack(const Item &item, int block, const Room<Product> &room) const {
         const Sequence &s = *item.sequence;
         const int64_t first = int64_t(block) * BLOCK;
         const int n = smaller(BLOCK, s.keys - int(first));
         float *to = item.packed + block * product.block_size(), *turned = room.rows + int64_t(BLOCK) * lead;
         item.keys[block] = keys_of(s.key_positions, first, n);
+        bool held = true;
         for (int pass = 0; pass < 2; ++pass) {
             const Tensor &t = pass ? a.v : a.k;
             const int dim = pass ? a.value_dim : a.dim;
@@ -75,11 +77,9 @@ struct Backward {
                 if (!pass && a.rotation) turn(row, a.rotation, position, 1, turned);
             }
             clear_rows(room.rows, n);
-            if (pass)
-                product.pack_values(room.rows, lead, to);
-            else
-                product.pack_keys(room.rows, lead, to);
+            held &= pass ? product.pack_values(room.rows, lead, to) : product.pack_keys(room.rows, lead, to);
         }
+        return held;
     }
 
     float scale_of(const Sequence &s, int query) const {
@@ -99,7 +99,7 @@ struct Backward {
         int32_t low, high;
     };
 
-    void open(const Item &item, int head, int first, Tile &tile, const Room<Product> &room) const {
+    bool open(const Item &item, int head, int first, Tile &tile, const Room<Product> &room) const {
         const Sequence &s = *item.sequence;
         tile.head = head;
         tile.count = smaller(BLOCK, s.queries - first);
@@ -122,14 +122,14 @@ struct Backward {
                 room.grad_sinks[head] -= __builtin_expf(a.sink_logits[head] - tile.lse[r]) * tile.delta[r];
         }
         clear_rows(room.rows, tile.count);
-        product.pack_upstream(room.rows, lead, room.product);
+        const bool held = product.pack_upstream(room.rows, lead, room.product);
         for (int r = 0; r < tile.count; ++r) {
             float *row = room.rows + r * lead;
             read_wide(a.q, query_offset(s, a.q, first + r) + head * a.q.stride[2], a.dim, row);
             if (a.rotation) turn(row, a.rotation, tile.rows[r].position, 1, room.rows + int64_t(BLOCK) * lead);
         }
         clear_rows(room.rows, tile.count);
-        product.pack_queries(room.rows, lead, room.product);
+        return product.pack_queries(room.rows, lead, room.product) && held;
     }
 
     // Logits become P and their gradient dS, in place, and what is learned takes its share. `from` is the first key.
@@ -176,10 +176,10 @@ struct Backward {
     }
 
     // One tile of queries of one head against every block of keys.
-    void descend(const Item &item, int head, int first, const Room<Product> &room) const {
+    bool descend(const Item &item, int head, int first, const Room<Product> &room) const {
         const Sequence &s = *item.sequence;
         Tile tile;
-        open(item, head, first, tile, room);
+        if (!open(item, head, first, tile, room)) return false;
         for (int b = 0; b < item.blocks; ++b) {
             const Keys &keys = item.keys[b];
             const Sight seen = sight(a, keys, tile.low, tile.high);
@@ -209,6 +209,7 @@ struct Backward {
             if (a.rotation) turn(row, a.rotation, tile.rows[r].position, -1, room.rows + int64_t(BLOCK) * lead);
             write_row(a.grad_q, query_offset(s, a.grad_q, first + r) + head * a.grad_q.stride[2], a.dim, row);
         }
+        return true;
     }
 
     // dK and dV of one block: the sum of every thread's, turned back.
@@ -239,11 +240,12 @@ struct Backward {
             }
     }
 
-    void run() const;
+    bool run() const;
 };
 
+// False where the product could not hold a number: then nothing has been added to what is learned.
 template <class Product>
-void Backward<Product>::run() const {
+bool Backward<Product>::run() const {
     int most_blocks = 0;
     for (int64_t i = 0; i < a.sequence_count; ++i) most_blocks = larger(most_blocks, (a.sequences[i].keys + BLOCK - 1) / BLOCK);
     const int64_t items = a.sequence_count * a.kv_heads;
@@ -278,12 +280,16 @@ void Backward<Product>::run() const {
         for (int64_t i = 0; i < slope_rows; ++i) room.grad_slopes[i] = 0;
         for (int64_t i = 0; i < sinks; ++i) room.grad_sinks[i] = 0;
     }
+    int given_up = 0;  // by any thread
+    auto give_up = [&] { __atomic_store_n(&given_up, 1, __ATOMIC_RELAXED); };
     auto item_by = [&](int64_t i, int pack_index, int threads, int thread) {
         const Sequence &s = a.sequences[i / a.kv_heads];
         const Item item{&s, int(i % a.kv_heads), (s.keys + BLOCK - 1) / BLOCK, packed.at() + pack_index * packed_size,
                         keys.at() + int64_t(pack_index) * most_blocks};
         const int64_t tiles = (s.queries + BLOCK - 1) / BLOCK, size = item.blocks * product.gradients_size();
-        parallel_for(item.blocks, threads, [&](int64_t b, int t) { pack(item, int(b), rooms[threads > 1 ? t : thread]); });
+        parallel_for(item.blocks, threads, [&](int64_t b, int t) {
+            if (!pack(item, int(b), rooms[threads > 1 ? t : thread])) give_up();
+        });
         parallel_for(threads, threads, [&](int64_t t, int) {
             float *to = gradients[threads > 1 ? t : thread];
             for (int64_t j = 0; j < size; j += W) store(to + j, F{});
@@ -291,7 +297,8 @@ void Backward<Product>::run() const {
         parallel_for(tiles * a.group(), threads, [&](int64_t c, int t) {
             const typename Product::Scope scope;
             const int64_t tile = tiles - 1 - c / a.group();
-            descend(item, item.kv_head * a.group() + int(c % a.group()), int(tile * BLOCK), rooms[threads > 1 ? t : thread]);
+            if (!descend(item, item.kv_head * a.group() + int(c % a.group()), int(tile * BLOCK), rooms[threads > 1 ? t : thread]))
+                give_up();
         });
         parallel_for(item.blocks, threads, [&](int64_t b, int t) {
             write_keys(item, int(b), threads > 1 ? gradients.at() : gradients.at() + thread, threads, rooms[threads > 1 ? t : thread]);
@@ -302,6 +309,7 @@ void Backward<Product>::run() const {
     } else {
         for (int64_t i = 0; i < items; ++i) item_by(i, 0, a.threads, 0);
     }
+    if (given_up) return false;
     for (int t = 0; t < a.threads; ++t) {
         const Room<Product> &room = rooms[t];
         if (a.grad_table)
@@ -313,20 +321,32 @@ void Backward<Product>::run() const {
         for (int64_t i = 0; i < slope_rows; ++i) a.grad_slopes[i] += room.grad_slopes[i];
         for (int64_t i = 0; i < sinks; ++i) a.grad_sinks[i] += room.grad_sinks[i];
     }
+    return true;
 }
+
+#if defined(ORDINATE_TILES)
+template <int LIMBS>
+bool run_on_tiles(const Attention &a) {
+    return Backward<TileGradients<LIMBS>>(a).run();
+}
+#endif
 
 }  // namespace
 
 void attend_backward(const Attention &a) {
 #if defined(ORDINATE_TILES)
-    switch (a.q.dtype) {
-        case Dtype::bf16: return Backward<TileGradients<1>>(a).run();
-        case Dtype::f16: return Backward<TileGradients<2>>(a).run();
-        default: return Backward<TileGradients<3>>(a).run();
+    // The logits must be those of forward, which decodes a few rows without rounding what turns.
+    int64_t rows = 0;
+    for (int64_t i = 0; i < a.sequence_count; ++i) {
+        const int64_t own = int64_t(a.group()) * a.sequences[i].queries;
+        rows = own > rows ? own : rows;
     }
-#else
-    Backward<VectorGradients>(a).run();
+    if (rows > decoded_rows) {
+        const Dtype dtype = a.q.dtype;
+        if (dtype == Dtype::bf16 ? run_on_tiles<1>(a) : dtype == Dtype::f16 ? run_on_tiles<2>(a) : run_on_tiles<3>(a)) return;
+    }
 #endif
+    Backward<VectorGradients>(a).run();
 }
 
 }  // namespace ordinate::ORDINATE_ISA

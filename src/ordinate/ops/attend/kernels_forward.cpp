@@ -116,7 +116,7 @@ struct Forward {
             if (a.query_scale)
                 scale *= static_cast<const float *>(a.query_scale.data)[s.batch * a.query_scale.stride[0] +
                                                                         (s.first_query + query) * a.query_scale.stride[1]];
-            if (!Product::SCALED && scale > 0) {
+            if (!Product::SCALED) {
                 state.scale[r] = scale;
             } else {
                 for (int d = 0; d < lead; d += W) store(to + d, load(to + d) * scale);
@@ -132,7 +132,7 @@ struct Forward {
         constexpr float MOST = 10;  // powers of 2
         const F old = load(state.top + r0);
         for (int r = 0; r < count; ++r)
-            if (old[r] == -INFINITE) return false;
+            if (!product.fits(old[r])) return false;
         F totals[W], most[W];
         for (int r = 0; r < W; ++r) {
             totals[r] = F{}, most[r] = spread(-INFINITE);
@@ -143,10 +143,11 @@ struct Forward {
             auto weigh = [&](auto &&term) {
                 totals[r] = product.weigh_at_once(r0 + r, n, state.scale[r0 + r], old[r], term, most[r], room);
             };
-            // Of the past, distances grow by one from key to key: so does this ramp, exactly enough for 16 bits.
+            // Of the past, distances grow by one from key to key: so does this ramp, exactly enough
+            // for 16 bits unless the distance itself is large.
             F ramp = slope * (iota() + nearest);
             const F step = spread(slope * W);
-            const bool past = keys.highest <= row.position;
+            const bool past = keys.highest <= row.position && nearest > -65536.0f;
             auto from_slope = [&](F y, int j) {
                 if (!past) return y - slope * magnitude(iota() + (nearest + float(j)));
                 y += ramp;
@@ -191,12 +192,20 @@ struct Forward {
                     store(decay + r0, spread(1.0f));
                     continue;
                 }
-            F pieces[W];
-            for (int r = 0; r < W; ++r)
-                pieces[r] = r < count ? finish(a, state.rows[r0 + r], s, tables, keys, first, n, seen == Sight::some,
-                                               state.scale[r0 + r], Product::STEP, room + (r0 + r) * Product::LEAD)
-                                      : spread(-INFINITE);
-            const F old = load(state.top + r0), scale = scaled_later ? load(state.scale + r0) : spread(1.0f);
+            F pieces[W], scale = load(state.scale + r0);
+            for (int r = 0; r < W; ++r) {
+                pieces[r] = spread(-INFINITE);
+                if (r >= count) continue;
+                float *x = room + (r0 + r) * Product::LEAD;
+                if (!(scale[r] > 0)) {  // what is hidden must stay hidden
+                    for (int j = 0; j < whole; j += W) store(x + j, load(x + j) * scale[r]);
+                    scale[r] = 1;
+                }
+                pieces[r] = finish(a, state.rows[r0 + r], s, tables, keys, first, n, seen == Sight::some, scale[r],
+                                   Product::STEP, x);
+            }
+            if (!scaled_later) scale = spread(1.0f);
+            const F old = load(state.top + r0);
             const F top = maximum(old, largest_of_each(pieces) * scale);
             const F base = top == -INFINITE ? F{} : top;
             const F shrunk = old == -INFINITE ? spread(1.0f) : exponential(old - base);  // of nothing, nothing is left

@@ -93,17 +93,24 @@ struct VectorProduct {
     INLINE void weigh_nothing(int r, int n, float *room) const {
         for (int j = 0; j < n; j += W) store(room + r * LEAD + j, F{});
     }
-    // output = output * decay + weights values
+    // output = output * decay + weights values, in stretches: one chain of sums over thousands of keys would lose digits.
     INLINE void accumulate(const float *values, int n, const float *decay, float *room, float *output) const {
+        constexpr int STRETCH = 64;
         for (int c = 0; c < value_panels; ++c) {
             float *to = output + int64_t(c) * MR * NR;
-            F acc[MR][C];
+            for (int j = 0; j < n; j += STRETCH) {
+                F acc[MR][C];
+                clear(acc);
+                multiply<LEAD, 1>(smaller(STRETCH, n - j), room + j, values + (int64_t(c) * BLOCK + j) * NR, acc);
 #pragma GCC unroll 16
-            for (int r = 0; r < MR; ++r)
+                for (int r = 0; r < MR; ++r)
 #pragma GCC unroll 8
-                for (int i = 0; i < C; ++i) acc[r][i] = load(to + r * NR + i * W) * decay[r];
-            multiply<LEAD, 1>(n, room, values + int64_t(c) * BLOCK * NR, acc);
-            put(acc, to, NR);
+                    for (int i = 0; i < C; ++i) {
+                        const F before = load(to + r * NR + i * W);
+                        acc[r][i] += j ? before : before * decay[r];
+                    }
+                put(acc, to, NR);
+            }
         }
     }
     INLINE void read_output(const float *output, int r, float times, float *row) const {

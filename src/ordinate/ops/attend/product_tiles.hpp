@@ -54,23 +54,15 @@ struct TileProduct {
     // Scores of a row become weights, exp(scale * score - base); returns a vector of sums of them. `n` is a multiple of
     // STEP.
     INLINE F weigh(int r, int n, float scale, float base, float *room) const {
-        const float *x = room + r * LEAD;
-        float *weights = room + SCORES + r * 16;
         const float times = scale * LOG2_E, less = base * LOG2_E;
-        F total = F{};
-        for (int j = 0; j < n; j += 32) {
-            F a = load(x + j), b = load(x + j + 16);
-            a = LIMBS > 1 ? exponential(SCALED ? a - base : a * scale - base) : power_of_2(a * times - less);
-            b = LIMBS > 1 ? exponential(SCALED ? b - base : b * scale - base) : power_of_2(b * times - less);
-            total += a + b;
-            F low[LIMBS], high[LIMBS];
-            split_finite(a, low);
-            split_finite(b, high);
-            for (int l = 0; l < LIMBS; ++l)
-                store(weights + (int64_t(l) * DEPTH + j / 32) * 2 * TILE, bits_of<F>(paired(low[l], high[l])));
-        }
-        return total;
+        if (SCALED) return weigh_by(r, n, room, [&](F x) { return exponential(x - base); });
+        if (!fits(base)) return weigh_by(r, n, room, [&](F x) { return exponential(unfused(x * scale) - base); });
+        if (LIMBS > 1) return weigh_by(r, n, room, [&](F x) { return exponential(x * scale - base); });
+        return weigh_by(r, n, room, [&](F x) { return power_of_2(x * times - less); });
     }
+    // The base is a rounded product, from which exact ones differ: by as much in every weight of a row, which changes
+    // nothing as long as it is no large power of 2.
+    static INLINE bool fits(float base) { return base < 2.7e8f && base > -2.7e8f; }
     // The same of what `term` makes of scale * score - base, counted in powers of 2; `most` is a vector whose largest lane
     // is the largest of them.
     template <class Term>
@@ -120,6 +112,27 @@ struct TileProduct {
     }
 
 private:
+    static INLINE F unfused(F product) {
+        asm("" : "+v"(product));
+        return product;
+    }
+    template <class Weight>
+    INLINE F weigh_by(int r, int n, float *room, Weight &&weight) const {
+        const float *x = room + r * LEAD;
+        float *weights = room + SCORES + r * 16;
+        F total = F{};
+        for (int j = 0; j < n; j += 32) {
+            const F a = weight(load(x + j)), b = weight(load(x + j + 16));
+            total += a + b;
+            F low[LIMBS], high[LIMBS];
+            split_finite(a, low);
+            split_finite(b, high);
+            for (int l = 0; l < LIMBS; ++l)
+                store(weights + (int64_t(l) * DEPTH + j / 32) * 2 * TILE, bits_of<F>(paired(low[l], high[l])));
+        }
+        return total;
+    }
+
     // 2^y for y < 127, relative error below 2.7e-6; 0 below 2^-100; NaN for NaN.
     static INLINE F power_of_2(F y) {
         const F n = F(_mm512_roundscale_ps((__m512)y, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));

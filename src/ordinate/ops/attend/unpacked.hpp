@@ -162,7 +162,7 @@ INLINE void gather_some(const float *p, const T *const *values, int64_t ahead, i
 #pragma GCC unroll 4
     for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
-        for (int i = 0; i < 2 * P; ++i) acc[r][i] = load(out + r * lead + d + i * W);
+        for (int i = 0; i < 2 * P; ++i) acc[r][i] = F{};
     for (int j = 0; j < n; ++j) {
         F v[2 * P];
 #pragma GCC unroll 2
@@ -180,7 +180,10 @@ INLINE void gather_some(const float *p, const T *const *values, int64_t ahead, i
 #pragma GCC unroll 4
     for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
-        for (int i = 0; i < 2 * P; ++i) store(out + r * lead + d + i * W, acc[r][i]);
+        for (int i = 0; i < 2 * P; ++i) {
+            float *to = out + r * lead + d + i * W;
+            store(to, load(to) + acc[r][i]);
+        }
 }
 
 template <int R, class T>
@@ -192,9 +195,9 @@ INLINE void gather(const float *p, const T *const *values, int64_t ahead, int n,
     for (; d + 2 * W <= dim; d += 2 * W) gather_some<R, 1>(p, values, ahead, n, d, out, lead);
     for (; d < dim; ++d)
         for (int r = 0; r < R; ++r) {
-            float sum_of = out[r * lead + d];
+            float sum_of = 0;
             for (int j = 0; j < n; ++j) sum_of += p[r * KB + j] * to_float(values[j][d]);
-            out[r * lead + d] = sum_of;
+            out[r * lead + d] += sum_of;
         }
 }
 

@@ -4,13 +4,14 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "parallel.hpp"
 #include "sight.hpp"
 
 namespace ordinate::ORDINATE_ISA {
 
 INLINE void *aligned(int64_t bytes) {
     void *p = nullptr;
-    if (posix_memalign(&p, 64, bytes > 0 ? (bytes + 63) / 64 * 64 : 64)) abort();
+    if (posix_memalign(&p, 64, bytes > 0 ? (bytes + 63) / 64 * 64 : 64)) out_of_memory();
     return p;
 }
 

@@ -1,7 +1,9 @@
 #include "parallel.hpp"
 
 #include <atomic>
+#include <new>
 #if !defined(_OPENMP)
+#include <system_error>
 #include <thread>
 #include <vector>
 #endif
@@ -12,6 +14,8 @@ namespace {
 std::atomic<int (*)()> asked{nullptr};
 
 }  // namespace
+
+void out_of_memory() { throw std::bad_alloc(); }
 
 void ask_for_threads(int (*count)()) { asked = count; }
 
@@ -31,7 +35,11 @@ int available_threads() {
 #if !defined(_OPENMP)
 void run_on_threads(int threads, void (*run)(void *, int), void *context) {
     std::vector<std::thread> others;
-    for (int t = 1; t < threads; ++t) others.emplace_back(run, context, t);
+    try {
+        for (int t = 1; t < threads; ++t) others.emplace_back(run, context, t);
+    } catch (const std::system_error &) {
+        // The system has no more: those that are there do all the work.
+    }
     run(context, 0);
     for (auto &other : others) other.join();
 }

@@ -18,6 +18,9 @@ void ask_for_threads(int (*count)());
 // are linked to this one copy: a template of the standard library would have one in each.
 void run_on_threads(int threads, void (*run)(void *, int), void *context);
 
+// Throw std::bad_alloc: here, once, so that no kernel has a copy of the standard library's code.
+[[noreturn]] void out_of_memory();
+
 // Call work(i, thread) for every i in [0, n), in any order, on at most `threads` threads; the next free one takes the
 // next i. `work` must not throw.
 template <class Work>
