@@ -26,7 +26,7 @@ $(READY): pyproject.toml constraints.txt
 # The kernels are built into the source tree, so that a change of one file is a matter of seconds.
 $(NATIVE): $(READY) CMakeLists.txt tools/build_native.sh $(shell find src -name '*.[ch]pp')
 	@sh tools/build_native.sh $(BIN)/python
-	@touch $(NATIVE)
+	@if command -v "$${CXX:-c++}" >/dev/null; then touch $(NATIVE); fi
 
 native: $(NATIVE)  ## the compiled kernels, for every instruction set
 
@@ -80,6 +80,7 @@ neon: setup  ## the kernels for Arm, built by a cross compiler and run under qem
 
 bench: setup  ## tests first, then times; writes benchmarks/results/
 	$(ONE) $(BIN)/python benchmarks/run.py
+	$(ONE) $(BIN)/python benchmarks/transformers_models.py
 
 clean:  ## remove what the commands above left, .venv included
 	rm -rf $(VENV) demo report.html report.json build dist .pytest_cache .ruff_cache .hypothesis

@@ -87,6 +87,30 @@ def scalings_page() -> str:
     return text + table(["name", "does", "needs training", "laws", "source"], rows)
 
 
+INTRODUCTION = """# Benchmarks
+
+The tests and the accuracy of a result come first: what is off is not timed. Contenders take turns in one process. A
+figure is read off each round; below stand the median over the rounds and its 95 % bootstrap interval. A bar is on
+the lower end of the interval: what must be at most so much is met where the lower end is below (where the median is
+not, that is said), and what must be at least so much where even the lower end is above. Where contenders make large
+memory anew they are timed twice, with the C library's allocator as it is and with one that keeps what it has
+(MALLOC_...), and the worse of the two counts. What memory `attend` takes is held to its bars by a test,
+`tests/ops/test_attend_memory.py`.
+
+`make bench` measures everything again, and `ordinate bench` what a machine needs no repository for. Seconds are in
+benchmarks/results/. On shared processors figures may be far off: a neighbour on the same core halves one contender
+and not the other.
+
+Words: p128 is a prompt of 4096 tokens with 32 query and 8 key heads of 128 channels, p64 four of 2048 tokens with 9
+and 3 heads of 64; d1 and d32 are one new token of one or 32 sequences with the heads of p128. The memory limit is
+the time in which the same memory is read and written once, one read of the cache that in which keys and values are
+read, each with as many threads as its contender. Terms: none; rope, turned inside; alibi, a slope for each head;
+t5, a table over distance, learned where its gradient is timed. A dynamic cache grows by copying, a static one has
+its length from the start.
+
+"""
+
+
 def benchmarks_page() -> str:
     """Every figure of benchmarks/results/ with all that it depends on, those that miss their bar first."""
     files = sorted((ROOT / "benchmarks" / "results").glob("*.json"))
@@ -105,16 +129,7 @@ def benchmarks_page() -> str:
             rows.setdefault(m["case"], []).append(cells)
             if figure.get("bar", "met") != "met":
                 unmet.append([m["case"], *cells])
-    text = (
-        RESULTS_NOTE + "# Benchmarks\n\nThe tests and the accuracy of a result come first: what is off is not timed. "
-    )
-    text += "Contenders take turns in one process. A figure is read off each round; below stand the median over the "
-    text += "rounds and its 95 % bootstrap interval. A bar is on the lower end of the interval. Where contenders make "
-    text += "large memory anew they are timed twice, with the C library's allocator as it is and with one that keeps "
-    text += "what it has, and the worse of the two counts. What memory `attend` takes is held to its bars by a test, "
-    text += "`tests/ops/test_attend_memory.py`.\n\n`make bench` measures everything again, "
-    text += "`python benchmarks/transformers_models.py` the models, and `ordinate bench` what a machine needs no "
-    text += "repository for.\n\n## Machines\n\n"
+    text = RESULTS_NOTE + INTRODUCTION + "## Machines\n\n"
     text += "".join(f"{number}. {machine}\n" for number, machine in enumerate(machines, 1))
     head = ["figure", "median", "interval", "bar", "it is", "threads", "clock", "rounds", "malloc", "machine"]
     text += "\n## Bars that are not met\n\n"

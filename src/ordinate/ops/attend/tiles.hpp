@@ -14,12 +14,11 @@ constexpr int TILE_BYTES = 1024;
 #if defined(ORDINATE_IMITATE_TILES)
 
 struct Imitation {
-    float sums[4][16][16];
-    uint32_t pairs[8][16][16];
+    uint32_t tiles[8][16][16];
 };
 inline Imitation &imitation() {
-    static thread_local Imitation tiles;
-    return tiles;
+    static thread_local Imitation own;
+    return own;
 }
 
 struct TileScope {
@@ -28,15 +27,15 @@ struct TileScope {
 
 template <int T>
 INLINE void tile_zero() {
-    std::memset(imitation().sums[T], 0, TILE_BYTES);
+    std::memset(imitation().tiles[T], 0, TILE_BYTES);
 }
 template <int T>
 INLINE void tile_load(const void *p) {
-    std::memcpy(imitation().pairs[T], p, TILE_BYTES);
+    std::memcpy(imitation().tiles[T], p, TILE_BYTES);
 }
 template <int T>
 INLINE void tile_store(void *p, int64_t lead) {
-    for (int r = 0; r < 16; ++r) std::memcpy(static_cast<char *>(p) + r * lead, imitation().sums[T][r], 64);
+    for (int r = 0; r < 16; ++r) std::memcpy(static_cast<char *>(p) + r * lead, imitation().tiles[T][r], 64);
 }
 template <int SUM, int A, int B>
 INLINE void tile_multiply() {
@@ -45,9 +44,10 @@ INLINE void tile_multiply() {
         for (int k = 0; k < 16; ++k)
             for (int half = 0; half < 2; ++half)
                 for (int c = 0; c < 16; ++c) {
-                    const uint32_t a = t.pairs[A][r][k], b = t.pairs[B][k][c];
-                    t.sums[SUM][r][c] += bits_of<float>(half ? a & 0xFFFF0000u : a << 16) *
-                                         bits_of<float>(half ? b & 0xFFFF0000u : b << 16);
+                    const uint32_t a = t.tiles[A][r][k], b = t.tiles[B][k][c];
+                    const float product = bits_of<float>(half ? a & 0xFFFF0000u : a << 16) *
+                                          bits_of<float>(half ? b & 0xFFFF0000u : b << 16);
+                    t.tiles[SUM][r][c] = bits_of<uint32_t>(bits_of<float>(t.tiles[SUM][r][c]) + product);
                 }
 }
 

@@ -1,5 +1,6 @@
 #include "arguments.hpp"
 
+#include <cmath>
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -9,6 +10,14 @@ namespace ordinate {
 namespace {
 
 bool kernels_take(Dtype dtype) { return dtype == Dtype::f32 || dtype == Dtype::bf16 || dtype == Dtype::f16; }
+
+// Not every compiler has a type of float16.
+float of_half(uint32_t bits) {
+    const int exponent = int(bits >> 10 & 31), digits = int(bits & 1023);
+    float size = exponent ? std::ldexp(float(1024 + digits), exponent - 25) : std::ldexp(float(digits), -24);
+    if (exponent == 31) size = digits ? NAN : INFINITY;
+    return bits & 0x8000 ? -size : size;
+}
 
 // The channels' weights of a norm, as float32.
 bool read_weight(const Tensor &weight, std::vector<float> &floats) {
@@ -22,12 +31,10 @@ bool read_weight(const Tensor &weight, std::vector<float> &floats) {
                 std::memcpy(reinterpret_cast<char *>(&bits) + 2, at, 2);
                 std::memcpy(&floats[size_t(i)], &bits, 4);
                 break;
-            case Dtype::f16: {
-                _Float16 half;
-                std::memcpy(&half, at, 2);
-                floats[size_t(i)] = float(half);
+            case Dtype::f16:
+                std::memcpy(&bits, at, 2);
+                floats[size_t(i)] = of_half(bits);
                 break;
-            }
             default: return false;
         }
     }
