@@ -74,7 +74,7 @@ def test_every_term_at_once_over_many_blocks(instruction_set, queries, dtype, na
     assert out.dtype == dtype
     near, near_lse = tolerance(dtype, options)
     assert within(out, exact, near)
-    assert torch.allclose(lse.double(), logarithms, rtol=4e-6, atol=near_lse)
+    assert torch.allclose(lse.double(), logarithms, rtol=4e-6, atol=max(near_lse, 1e-5))
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -99,8 +99,7 @@ def test_gradients_are_those_of_float64(instruction_set, queries, threads, nan_m
     finally:
         torch.set_num_threads(before)
     for mine, exact in zip(ours, gradients("eager", torch.float64), strict=True):
-        # Sums over all queries cancel: their scale is that of what is summed.
-        assert torch.allclose(mine.double(), exact, rtol=1e-5, atol=4e-6 * max(1.0, float(exact.abs().max())))
+        assert torch.allclose(mine.double(), exact, rtol=1e-5, atol=4e-6 * float(exact.abs().max()))
 
 
 def test_threads_change_nothing(instruction_set):

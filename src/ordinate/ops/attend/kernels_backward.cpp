@@ -82,11 +82,6 @@ struct Backward {
         return held;
     }
 
-    float scale_of(const Sequence &s, int query) const {
-        if (!a.query_scale) return a.scale;
-        return a.scale * static_cast<const float *>(a.query_scale.data)[s.batch * a.query_scale.stride[0] +
-                                                                        (s.first_query + query) * a.query_scale.stride[1]];
-    }
     static float of_query(const Tensor &t, const Sequence &s, int head, int query) {
         return static_cast<const float *>(t.data)[s.batch * t.stride[0] + head * t.stride[1] + (s.first_query + query) * t.stride[2]];
     }
@@ -110,7 +105,7 @@ struct Backward {
             tile.low = smaller(tile.low, row.position);
             tile.high = larger(tile.high, row.position);
             tile.lse[r] = of_query(a.lse, s, head, query);
-            tile.scale[r] = scale_of(s, query);
+            tile.scale[r] = scale_of(a, s, query);
             float *upstream = room.rows + r * lead, *output = room.rows + int64_t(BLOCK) * lead;
             read_wide(a.grad_out, query_offset(s, a.grad_out, query) + head * a.grad_out.stride[2], a.value_dim, upstream);
             read_wide(a.out, query_offset(s, a.out, query) + head * a.out.stride[2], a.value_dim, output);

@@ -136,10 +136,7 @@ void read_unit(const Attention &a, const PaddedTables &tables, Unit &unit, const
             Row &row = room.rows[h * padded + r] = row_of(a, s, tables, head, query);
             read_row(a.q, query_offset(s, a.q, query) + head * a.q.stride[2], a.dim, to);
             if (rotation) turn(to, rotation, row.position, 1, room.turned);
-            float scale = a.scale;
-            if (a.query_scale)
-                scale *= static_cast<const float *>(a.query_scale.data)[s.batch * a.query_scale.stride[0] +
-                                                                        (s.first_query + query) * a.query_scale.stride[1]];
+            const float scale = scale_of(a, s, query);
             for (int d = 0; d < a.dim; ++d) to[d] *= scale;
             if (keys_apart) set_apart(to, a.dim);
         }

@@ -112,10 +112,7 @@ struct Forward {
             for (int d = a.dim / W * W; d < lead; d += W) store(to + d, F{});
             read_row(a.q, query_offset(s, a.q, query) + head * a.q.stride[2], a.dim, to);
             if (a.rotation) turn(to, a.rotation, row.position, 1, turned);
-            float scale = a.scale;
-            if (a.query_scale)
-                scale *= static_cast<const float *>(a.query_scale.data)[s.batch * a.query_scale.stride[0] +
-                                                                        (s.first_query + query) * a.query_scale.stride[1]];
+            const float scale = scale_of(a, s, query);
             if (!Product::SCALED) {
                 state.scale[r] = scale;
             } else {

@@ -87,6 +87,13 @@ INLINE Row row_of(const Attention &a, const Sequence &s, const PaddedTables &tab
     return row;
 }
 
+// What a query's products are multiplied by.
+INLINE float scale_of(const Attention &a, const Sequence &s, int query) {
+    if (!a.query_scale) return a.scale;
+    const int64_t at = s.batch * a.query_scale.stride[0] + (s.first_query + query) * a.query_scale.stride[1];
+    return a.scale * static_cast<const float *>(a.query_scale.data)[at];
+}
+
 // tanh: Pade's fraction [5/4] near 0, (1 - t) / (1 + t) with t = e^-2|x| beyond.
 INLINE F hyperbolic_tangent(F x) {
     F size = magnitude(x), square = x * x;
