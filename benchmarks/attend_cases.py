@@ -14,6 +14,9 @@ from ordinate.bench.rotate import kernels
 from ordinate.ops import attend
 
 TERMS = ("alibi", "t5")
+THREADS = ("two threads", "one thread")
+WIDTH = 1280
+"""Of the matrices of torch's product: it takes about as long as the prompt."""
 
 
 def flex(tokens: int, dtype: str) -> Case:
@@ -66,13 +69,17 @@ def masks(tokens: int, dtype: str) -> Case:
 
 
 def two_threads(tokens: int, dtype: str) -> Case:
-    """The same prompt on one thread and on two."""
+    """The same prompt on one thread and on two; beside it torch's matrix product, which tells what a core gives."""
     q, k, v, every = _given(tokens, dtype)
     rope = every["rope"]
+    square, product = torch.randn(2, WIDTH, WIDTH, dtype=q.dtype), torch.empty(WIDTH, WIDTH, dtype=q.dtype)
     contenders: dict[str, Callable[[], object]] = {
-        f"ordinate, {count}": lambda: attend(q, k, v, causal=True, **rope) for count in ("two threads", "one thread")
-    }
-    figures = [speed("ordinate, two threads", "ordinate, one thread", 1.8)]
+        f"ordinate, {count}": lambda: attend(q, k, v, causal=True, **rope) for count in THREADS
+    } | {f"torch.mm, {count}": lambda: torch.mm(*square, out=product) for count in THREADS}
+    figures = [
+        speed("ordinate, two threads", "ordinate, one thread", 1.8),
+        speed("torch.mm, two threads", "torch.mm, one thread"),
+    ]
     return Case(
         f"attend on two threads, causal prompt with rope: {described(tokens, dtype)}",
         contenders,
@@ -80,7 +87,7 @@ def two_threads(tokens: int, dtype: str) -> Case:
         off(q, k, v, **rope),
         MEASURE,
         TOLERANCE[dtype],
-        {"ordinate, two threads": 2},
+        {"ordinate, two threads": 2, "torch.mm, two threads": 2},
     )
 
 
