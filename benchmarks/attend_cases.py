@@ -73,9 +73,10 @@ def two_threads(tokens: int, dtype: str) -> Case:
     q, k, v, every = _given(tokens, dtype)
     rope = every["rope"]
     square, product = torch.randn(2, WIDTH, WIDTH, dtype=q.dtype), torch.empty(WIDTH, WIDTH, dtype=q.dtype)
-    contenders: dict[str, Callable[[], object]] = {
-        f"ordinate, {count}": lambda: attend(q, k, v, causal=True, **rope) for count in THREADS
-    } | {f"torch.mm, {count}": lambda: torch.mm(*square, out=product) for count in THREADS}
+    contenders: dict[str, Callable[[], object]] = {}
+    for count in THREADS:
+        contenders[f"ordinate, {count}"] = lambda: attend(q, k, v, causal=True, **rope)
+        contenders[f"torch.mm, {count}"] = lambda: torch.mm(*square, out=product)
     figures = [
         speed("ordinate, two threads", "ordinate, one thread", 1.8),
         speed("torch.mm, two threads", "torch.mm, one thread"),
