@@ -7,6 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ordinate.errors import InputError
 from ordinate.ops import attend
 from ordinate.ops.backends import compiled
 
@@ -128,3 +129,36 @@ def test_a_window_beyond_every_position_is_none(reach):
     q = torch.ones(1, 3, 1, 4)
     for backend in ("cpu", "eager"):
         assert torch.equal(attend(q, q, q, window=(reach, None), keep_first=reach, backend=backend), q)
+
+
+def slopes_gradient(run, dtype, backend):
+    """Of queries that stand thousands past their keys."""
+    q, k, v, upstream = (torch.randn(1, 64, 4, 64, generator=torch.Generator().manual_seed(i)) for i in range(4))
+    q, k, v, upstream = (x.bfloat16().to(dtype) for x in (q, k, v, upstream))
+    slopes = torch.full((4,), 0.02, dtype=torch.promote_types(dtype, torch.float32), requires_grad=True)
+    places = {"query_positions": torch.arange(64) + 4000, "key_positions": torch.arange(64)}
+    out = run(q, k, v, causal=True, slopes=slopes, backend=backend, **places)
+    assert out.dtype == dtype
+    return torch.autograd.grad(out, slopes, upstream)[0]
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_terms_get_gradients_of_an_output_that_is_not_rounded(instruction_set, dtype):
+    """The summands are all multiplied by thousands: 63 % of the sum was rounding."""
+    right = slopes_gradient(attend, torch.float64, "eager")
+    assert (slopes_gradient(attend, dtype, "cpu") - right).abs().max() <= 2e-3 * right.abs().max()
+
+
+def test_terms_get_the_same_gradients_in_a_graph(instruction_set):
+    graph = torch.compile(attend, fullgraph=True, backend="aot_eager")
+    made = slopes_gradient(graph, torch.bfloat16, "cpu")
+    assert torch.equal(made, slopes_gradient(attend, torch.bfloat16, "cpu"))
+
+
+@pytest.mark.parametrize("name", ["softcap", "softmax_scale"])
+@pytest.mark.parametrize("value", [1e-300, 1e300, 10**60])
+@pytest.mark.parametrize("backend", ["eager", "cpu", "reference"])
+def test_scales_that_float32_does_not_hold_are_refused(name, value, backend):
+    x = torch.ones(1, 2, 1, 4)
+    with pytest.raises(InputError, match=f"{name} must be from .* to .*, what float32 holds, got 1e"):
+        attend(x, x, x, backend=backend, **{name: value})

@@ -191,13 +191,13 @@ def call_of(name, *given):
 
     arrays = dict.fromkeys(cpu.ARRAYS)
     q, k, v = given or [x.requires_grad_() for x in batch(3, 5)]
-    options = [True, 0.5, None, None, None, 0, "half", "first"]
+    options = [True, 0.5, None, None, None, 0, "half", "first", False]
     if name == "learned":
         arrays |= {name: x.clone().requires_grad_() for name, x in LEARNED.items()}
         arrays["slopes"] = arrays["slopes"].detach()[None].requires_grad_()
         arrays |= {"cos": ANGLES.cos(), "sin": ANGLES.sin(), "query_scale": randn(2, 3).abs()}
         arrays["query_positions"], arrays["key_positions"] = torch.arange(3)[None], torch.arange(5)[None].int()
-        options = [False, 0.5, 2.0, 2, 1, 1, "interleaved", "last"]
+        options = [False, 0.5, 2.0, 2, 1, 1, "interleaved", "last", True]
     if name == "lengths":
         arrays |= {"key_lengths": torch.tensor([4, 0]), "mask": torch.ones(1, 1, 1, 5, dtype=torch.bool)}
         arrays["bias"] = randn(1, 4, 3, 5)

@@ -1,6 +1,5 @@
 """What may be given to `attend`: checked once, before anything is computed, the same for every backend."""
 
-import math
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -191,6 +190,9 @@ def checked(
     return call
 
 
+SMALLEST, LARGEST = 2.0**-126, 2.0**127
+"""What scales and bounds may be: the kernels have them in float32."""
+
 HALF = Turn("half", "first", False)
 """How q and k turn where nothing else is asked for."""
 
@@ -243,7 +245,12 @@ def _check_company(arrays: Mapping[str, Any], window: Any, keep_first: int, reac
 
 def _positive(name: str, value: Any) -> float:
     # A float of a graph can be compared, and no more be asked.
-    return value if type(value) is float and 0.0 < value < math.inf else positive(name, value)
+    if type(value) is float and SMALLEST <= value <= LARGEST:
+        return value
+    number = positive(name, value)
+    if not SMALLEST <= number <= LARGEST:
+        raise InputError(f"{name} must be from {SMALLEST:g} to {LARGEST:g}, what float32 holds, got {number:g}")
+    return number
 
 
 def _check_window(window: Any) -> tuple[int | None, int | None]:

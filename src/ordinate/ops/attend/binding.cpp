@@ -19,7 +19,7 @@ void forward(nb::handle q, nb::handle k, nb::handle v, nb::handle out, nb::handl
     call.read(q, k, v, options);
     Attention &a = call.a;
     a.out = batched(call.borrowed.array(out, true));
-    require(a.out.dtype == a.q.dtype && a.out.shape[0] == a.q.shape[0] && a.out.shape[1] == a.q.shape[1] &&
+    require((a.out.dtype == a.q.dtype || a.out.dtype == Dtype::f32) && a.out.shape[0] == a.q.shape[0] && a.out.shape[1] == a.q.shape[1] &&
                 a.out.shape[2] == a.heads && a.out.shape[3] == a.value_dim,
             "out must fit q and v");
     a.lse = call.borrowed.array(lse, true);
@@ -70,8 +70,9 @@ void backward(nb::handle q, nb::handle k, nb::handle v, nb::handle out, nb::hand
             "lse must be float32 [batch, heads, query]");
     Tensor like_out = a.q;
     like_out.shape[3] = a.value_dim;
-    same_shape(a.out, like_out, "out must fit q and v");
     same_shape(a.grad_out, like_out, "the gradient of out must fit q and v");
+    if (a.out.dtype == Dtype::f32) like_out.dtype = Dtype::f32;
+    same_shape(a.out, like_out, "out must fit q and v");
     a.grad_lse = broadcast(call.borrowed.array(grad_lse), 3);
     require(!a.grad_lse || (a.grad_lse.dtype == Dtype::f32 && a.grad_lse.ndim == 3), "the gradient of lse must be float32");
     for (int i = 0; a.grad_lse && i < 3; ++i)

@@ -11,7 +11,8 @@ from ordinate.ops.attend.arguments import Call
 from ordinate.ops.backends import compiled
 from ordinate.ops.rotate import gradient as rotation
 
-LEARNED = ("q", "k", "v", "slopes", "by_distance", "sink_logits")
+TERMS: tuple[str, ...] = ("slopes", "by_distance", "sink_logits")
+LEARNED = ("q", "k", "v", *TERMS)
 """What the kernels give a gradient to."""
 
 
@@ -45,27 +46,38 @@ def attend_call(call: Call) -> tuple[Tensor, Tensor | None]:
         out, lse = new(arrays, keep_lse=call.return_lse)
         cpu.into(arrays, options, out, lse)
         return out, lse
-    made = Attention.apply(tuple(arrays), options, *arrays.values())
+    made = Attention.apply(tuple(arrays), options, wide(arrays), *arrays.values())
     assert isinstance(made, tuple)  # noqa: S101 - `apply` says nothing of its type
     out, lse = made
-    return out, lse if call.return_lse else None
+    return out.to(call.q.dtype), lse if call.return_lse else None
 
 
-def new(arrays: Mapping[str, Tensor], *, keep_lse: bool) -> tuple[Tensor, Tensor | None]:
+def wide(arrays: Mapping[str, Tensor]) -> bool:
+    """Whether the output is kept in float32 for the gradient.
+
+    Terms of the logits get sums of P (dP - dO O) over keys, and an O rounded to 16 bits leaves every summand off by as
+    much: times distance, for slopes.
+    """
+    return any(name in arrays and arrays[name].requires_grad for name in TERMS)
+
+
+def new(arrays: Mapping[str, Tensor], *, keep_lse: bool, wide: bool = False) -> tuple[Tensor, Tensor | None]:
     q, v = arrays["q"], arrays["v"]
     batch, queries, heads, _ = q.shape
     lse = q.new_empty(batch, heads, queries, dtype=torch.float32) if keep_lse else None
-    return q.new_empty(batch, queries, heads, v.shape[3]), lse
+    return q.new_empty(batch, queries, heads, v.shape[3], dtype=torch.float32 if wide else q.dtype), lse
 
 
 class Attention(torch.autograd.Function):
     """Forward keeps the output and the logarithms of the denominators; backward recomputes all else from them."""
 
     @staticmethod
-    def forward(ctx: Any, names: tuple[str, ...], options: dict[str, Any], *tensors: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(
+        ctx: Any, names: tuple[str, ...], options: dict[str, Any], wide: bool, *tensors: Tensor
+    ) -> tuple[Tensor, Tensor]:
         """`names` are those of the tensors."""
         arrays = dict(zip(names, tensors, strict=True))
-        out, lse = new(arrays, keep_lse=True)
+        out, lse = new(arrays, keep_lse=True, wide=wide)
         assert lse is not None  # noqa: S101 - it was asked for
         cpu.into(arrays, options, out, lse)
         ctx.names, ctx.options = names, options
@@ -77,7 +89,7 @@ class Attention(torch.autograd.Function):
         """Gradients of q, k, v, slopes, by_distance and sink_logits, from those of the output and of lse."""
         grad_out, grad_lse = upstream
         out, lse, *tensors = ctx.saved_tensors
-        wanted = dict(zip(ctx.names, ctx.needs_input_grad[2:], strict=True))
+        wanted = dict(zip(ctx.names, ctx.needs_input_grad[3:], strict=True))
         arrays = dict(zip(ctx.names, tensors, strict=True))
         with torch.no_grad():
             grads = gradients(arrays, ctx.options, out, lse, grad_out, grad_lse, wanted)
@@ -85,7 +97,7 @@ class Attention(torch.autograd.Function):
         if torch.is_grad_enabled():  # asked for a graph of the gradient
             made = Once.apply(len(grads), *grads.values(), grad_out, grad_lse, *tensors)
             grads = dict(zip(grads, made, strict=True))
-        return (None, None, *[grads.get(name) for name in ctx.names])
+        return (None, None, None, *[grads.get(name) for name in ctx.names])
 
 
 class Once(torch.autograd.Function):
@@ -122,7 +134,7 @@ def gradients(
     """
     assert compiled is not None  # noqa: S101 - forward has run
     # Autograd may hand over a view whose numbers are the negatives of those in memory.
-    grad_out = grad_out.resolve_neg()
+    grad_out = grad_out.resolve_neg().to(arrays["q"].dtype)
     grad_lse = None if grad_lse is None else grad_lse.resolve_neg()
     if wanted.get("slopes"):  # a place in memory for the gradient of each
         arrays = {**arrays, "slopes": arrays["slopes"].contiguous()}
@@ -132,7 +144,7 @@ def gradients(
     grads = {
         name: like(tensor, memory_format=torch.contiguous_format) for name, tensor in zip("qkv", (q, k, v), strict=True)
     }
-    for name in ("slopes", "by_distance", "sink_logits"):
+    for name in TERMS:
         if wanted.get(name):
             grads[name] = torch.zeros_like(arrays[name], memory_format=torch.contiguous_format)
     rest = {name: array for name, array in arrays.items() if name not in ("q", "k", "v")}

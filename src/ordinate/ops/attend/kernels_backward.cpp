@@ -337,8 +337,8 @@ void attend_backward(const Attention &a) {
         rows = own > rows ? own : rows;
     }
     if (rows > decoded_rows) {
-        const Dtype dtype = a.q.dtype;
-        if (dtype == Dtype::bf16 ? run_on_tiles<1>(a) : dtype == Dtype::f16 ? run_on_tiles<2>(a) : run_on_tiles<3>(a)) return;
+        const bool in_one = a.q.dtype == Dtype::bf16 && a.out.dtype == Dtype::bf16;
+        if (in_one ? run_on_tiles<1>(a) : a.q.dtype == Dtype::f32 ? run_on_tiles<3>(a) : run_on_tiles<2>(a)) return;
     }
 #endif
     Backward<VectorGradients>(a).run();

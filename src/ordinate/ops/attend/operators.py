@@ -54,10 +54,11 @@ def attend_call(call: Call) -> tuple[Tensor, Tensor | None]:
         call.keep_first,
         call.turn.pairing,
         call.turn.part,
+        gradient.wide(cpu.arrays_of(call)),
     )
     if torch.is_grad_enabled() and any(array is not None and array.requires_grad for array in arrays):
         out, lse = torch.ops.ordinate.attend(*arrays, *options)
-        return out, lse if call.return_lse else None
+        return out.to(call.q.dtype), lse if call.return_lse else None
     # An operator that writes costs half of one with a gradient, and the compiler places new memory better.
     out, lse = gradient.new(cpu.arrays_of(call), keep_lse=call.return_lse)
     torch.ops.ordinate.attend_into(*arrays, *options, out, lse)
@@ -67,19 +68,18 @@ def attend_call(call: Call) -> tuple[Tensor, Tensor | None]:
 _ARRAYS = ", ".join(f"Tensor{'' if name in ('q', 'k', 'v') else '?'} {name}" for name in cpu.ARRAYS)
 _OPTIONS = (
     "bool causal, float softmax_scale, float? softcap, SymInt? left, SymInt? right, SymInt keep_first, "
-    "str pairing, str part"
+    "str pairing, str part, bool wide"
 )
-_LEARNED: tuple[str, ...] = ("slopes", "by_distance", "sink_logits")
 _LIBRARY = torch.library.Library("ordinate", "FRAGMENT")
 _LIBRARY.define(f"attend({_ARRAYS}, {_OPTIONS}) -> (Tensor, Tensor)")
 _LIBRARY.define(f"attend_into({_ARRAYS}, {_OPTIONS}, Tensor(a!) out, Tensor(b!)? lse) -> ()")
 # Gradients of q, k, v and of what may be learned: empty where none is wanted.
 _LIBRARY.define(
     f"attend_backward({_ARRAYS}, {_OPTIONS}, Tensor out, Tensor lse, Tensor grad_out, Tensor? grad_lse, "
-    f"{', '.join(f'bool of_{name}' for name in _LEARNED)}) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)"
+    f"{', '.join(f'bool of_{name}' for name in gradient.TERMS)}) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)"
 )
 _COUNT = len(cpu.ARRAYS)
-_INPUTS = _COUNT + 8
+_INPUTS = _COUNT + 9
 """How many arrays an operator has, and how many arguments with the options behind them."""
 
 
@@ -109,7 +109,7 @@ _NUMBERS = {"query_positions", "key_positions", "cu_seqlens_q", "key_lengths", "
 def _call(inputs: tuple[Any, ...]) -> Call:
     """The call that the arguments of an operator stand for."""
     arrays = dict(zip(cpu.ARRAYS, inputs[:_COUNT], strict=True))
-    causal, softmax_scale, softcap, left, right, keep_first, pairing, part = inputs[_COUNT:_INPUTS]
+    causal, softmax_scale, softcap, left, right, keep_first, pairing, part, _ = inputs[_COUNT:_INPUTS]
     table = arrays["by_distance"]
     return Call(
         **arrays,
@@ -130,7 +130,7 @@ def _call(inputs: tuple[Any, ...]) -> Call:
 
 def _attend(*inputs: Any) -> tuple[Tensor, Tensor]:
     arrays, options = _read(inputs)
-    out, lse = gradient.new(arrays, keep_lse=True)
+    out, lse = gradient.new(arrays, keep_lse=True, wide=inputs[_INPUTS - 1])
     assert lse is not None  # noqa: S101 - it was asked for
     cpu.into(arrays, options, out, lse)
     return out, lse
@@ -148,26 +148,28 @@ def _fake_into(*_arguments: Any) -> None:
 
 
 def _fake(*inputs: Any) -> tuple[Tensor, Tensor]:
-    q, _, v = inputs[:3]
-    batch, queries, heads, _ = q.shape
-    return q.new_empty(batch, queries, heads, v.shape[3]), q.new_empty(batch, heads, queries, dtype=torch.float32)
+    out, lse = gradient.new({"q": inputs[0], "v": inputs[2]}, keep_lse=True, wide=inputs[_INPUTS - 1])
+    assert lse is not None  # noqa: S101 - it was asked for
+    return out, lse
 
 
 def _attend_backward(*arguments: Any) -> tuple[Tensor, ...]:
     arrays, options = _read(arguments)
     out, lse, grad_out, grad_lse, *wanted = arguments[_INPUTS:]
-    grads = gradient.gradients(arrays, options, out, lse, grad_out, grad_lse, dict(zip(_LEARNED, wanted, strict=True)))
-    return tuple(grads[name] if name in grads else out.new_empty(0) for name in ("q", "k", "v", *_LEARNED))
+    grads = gradient.gradients(
+        arrays, options, out, lse, grad_out, grad_lse, dict(zip(gradient.TERMS, wanted, strict=True))
+    )
+    return tuple(grads[name] if name in grads else lse.new_empty(0) for name in ("q", "k", "v", *gradient.TERMS))
 
 
 def _fake_backward(*arguments: Any) -> tuple[Tensor, ...]:
     arrays = dict(zip(cpu.ARRAYS, arguments[:_COUNT], strict=True))
-    wanted = dict(zip(_LEARNED, arguments[_INPUTS + 4 :], strict=True))
+    wanted = dict(zip(gradient.TERMS, arguments[_INPUTS + 4 :], strict=True))
     return tuple(
         torch.empty_like(arrays[name], memory_format=torch.contiguous_format)
         if wanted.get(name, True)
-        else arrays["q"].new_empty(0)
-        for name in ("q", "k", "v", *_LEARNED)
+        else arrays["q"].new_empty(0, dtype=torch.float32)
+        for name in ("q", "k", "v", *gradient.TERMS)
     )
 
 
@@ -183,9 +185,9 @@ def _back(ctx: Any, grad_out: Tensor | None, grad_lse: Tensor | None) -> Any:
         grad_out = torch.zeros_like(out)
     wanted = dict(zip(cpu.ARRAYS, ctx.needs_input_grad, strict=False))
     made = torch.ops.ordinate.attend_backward(
-        *arrays, *ctx.options, out, lse, grad_out, grad_lse, *[wanted[name] for name in _LEARNED]
+        *arrays, *ctx.options, out, lse, grad_out, grad_lse, *[wanted[name] for name in gradient.TERMS]
     )
-    grads: dict[str, Tensor] = dict(zip(("q", "k", "v", *_LEARNED), made, strict=True))
+    grads: dict[str, Tensor] = dict(zip(("q", "k", "v", *gradient.TERMS), made, strict=True))
     return (*[grads.get(name) if wanted[name] else None for name in cpu.ARRAYS], *[None] * len(ctx.options))
 
 
