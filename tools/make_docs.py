@@ -14,6 +14,7 @@ import typer
 from typer.main import get_command
 
 from ordinate import registry, scheme, schemes
+from ordinate.errors import InputError
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTE = "<!-- Made by `make docs` from the code. Change the code, not this page. -->\n\n"
@@ -41,8 +42,10 @@ def pages() -> dict[str, str]:
     return {
         "docs/schemes.md": schemes_page(),
         "docs/scalings.md": scalings_page(),
+        "docs/rules.md": rules_page(),
         "docs/cli.md": cli_page(),
         "docs/benchmarks.md": benchmarks_page(),
+        "docs/engines.md": engines_page(),
         "src/ordinate/cli/index.py": index(),
     }
 
@@ -85,6 +88,60 @@ def scalings_page() -> str:
     ]
     text = NOTE + "# Scaling methods\n\nHow trained rotary frequencies are stretched to a longer window.\n\n"
     return text + table(["name", "does", "needs training", "laws", "source"], rows)
+
+
+def rules_page() -> str:
+    """Every lint rule from what it says of itself."""
+    from ordinate.rules import rules
+
+    found = rules()
+    text = (
+        NOTE + "# Rules\n\n`ordinate check PATH` asks every rule without an engine; `--engine NAME` asks those about "
+    )
+    text += "that engine as well. The exit code is 1 where something is found at or above `--severity`, by default "
+    text += (
+        "warning. A note says what to know, a warning what is risky or wrong in some engine, an error what is wrong in "
+    )
+    text += f"all. `ordinate check --explain RULE` prints one entry.\n\nThere are {len(found)} rules.\n\n"
+    rows = [[f"`{r.id}`", r.severity, ", ".join(r.engines) or "all", r.explanation] for r in found]
+    text += table(["rule", "severity", "engines", "what it finds"], rows)
+    for rule in found:
+        example = json.dumps(rule.example, indent=2)
+        text += f"\n## {rule.id}\n\n{rule.explanation} {rule.why}\n\nFix: {rule.remedy}\n\n"
+        text += f"Reports: {', '.join(rule.reports)}.\n\n```json\n{example}\n```\n"
+    return text
+
+
+def engines_page() -> str:
+    """Which engine can hold what, from what each writes and computes of one example of each setting."""
+    sys.path.insert(0, str(ROOT / "tools"))
+    try:
+        from engine_examples import EXAMPLES, INTRODUCTION
+    finally:
+        sys.path.pop(0)
+    engines = [registry.lookup("ordinate.dialects", name, "engine")() for name in registry.names("ordinate.dialects")]
+    rows, losses = [], []
+    for engine in engines:
+        cells, lost = [], {}
+        for title, spec in EXAMPLES.items():
+            try:
+                written = engine.write(spec)
+            except InputError:
+                cells.append("no words")
+                continue
+            found = [loss for loss in written.losses if loss.setting != "max_position_embeddings"]
+            cells.append("no" if found else "yes, by steps" if written.steps else "yes")
+            for loss in written.losses:
+                lost.setdefault(loss.setting, (title, loss))
+        rows.append([f"`{engine.name}`", *cells])
+        losses.append((engine, lost))
+    text = NOTE + "# Engines\n\n" + INTRODUCTION + "\n" + table(["engine", *EXAMPLES], rows)
+    text += "\n## What is lost, and where that can be seen\n"
+    for engine, lost in losses:
+        text += f"\n### {engine.title}\n\n`{engine.name}`, version read: {engine.version}.\n\n"
+        found = [[f"`{setting}`", title, loss.what, loss.source] for setting, (title, loss) in sorted(lost.items())]
+        text += table(["setting", "in the example", "loss", "source"], found) if found else "Nothing of these.\n"
+    return text
 
 
 INTRODUCTION = """# Benchmarks

@@ -28,6 +28,8 @@ def suggestion(name: object, choices: Sequence[str]) -> str:
 def lookup(package: str, name: str, thing: str) -> Any:
     """Import the module `name` of `package` and return the class in it that carries this name.
 
+    Where `name` is a package itself, the class may stand in any of its modules and be imported into it.
+
     Raises:
         InputError: no module has this name; the message suggests the nearest.
         LookupError: the module holds no class, or several, whose `name` is its own name (a fault in the package).
@@ -39,7 +41,9 @@ def lookup(package: str, name: str, thing: str) -> Any:
     found = [
         value
         for value in vars(module).values()
-        if isinstance(value, type) and value.__module__ == module.__name__ and vars(value).get("name") == name
+        if isinstance(value, type)
+        and f"{value.__module__}.".startswith(f"{module.__name__}.")
+        and vars(value).get("name") == name
     ]
     if len(found) != 1:
         raise LookupError(f"{module.__name__} must define one class with name = {name!r}, found {len(found)}")

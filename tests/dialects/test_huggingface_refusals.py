@@ -79,7 +79,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "yarn without factor": (parameters(**without(YARN, "factor")), r"factor is missing: rope_type 'yarn' needs it"),
     "yarn below 1": (parameters(**{**YARN, "factor": 0.5}), r"factor must be >= 1, got 0\.5"),
     "yarn NaN": (parameters(**{**YARN, "factor": math.nan}), r"factor must be a finite number, got nan"),
-    "yarn betas": (parameters(**YARN, beta_fast=1, beta_slow=2), r"beta_fast must be > beta_slow 2, got 1"),
+    "yarn betas": (parameters(**YARN, beta_fast=1, beta_slow=2), r"beta_fast must be >= beta_slow 2, got 1"),
     "yarn truncate": (parameters(**YARN, truncate="no"), r"truncate must be True or False, got 'no'"),
     "yarn magnitude": (parameters(**YARN, attention_factor=-1.0), r"attention_factor must be > 0"),
     "yarn length": (

@@ -142,7 +142,7 @@ def test_an_image_encoder_is_reported():
         ({"yarn": {**YARN, "factor": None}}, "yarn: factor is missing"),
         ({"yarn": {**YARN, "factor": 0.5}}, "yarn: factor must be >= 1"),
         ({"yarn": {**YARN, "gamma": 1}}, "unknown key 'gamma'"),
-        ({"yarn": {**YARN, "beta": 0.5}}, "beta_fast must be > beta_slow"),
+        ({"yarn": {**YARN, "beta": 0.5}}, "beta_fast must be >= beta_slow"),
         ({"yarn": []}, "yarn must be an object"),
         ({"yarn": {"factor": 2.0}}, "original_max_position_embeddings is missing"),
         ({"llama_4_scaling": {"beta": 0.1}}, "original_max_position_embeddings is missing"),

@@ -114,7 +114,7 @@ def test_the_exact_factor_reaches_the_target_also_when_rounded_down(trained, mor
         ("llama3", {"factor": 4.0}, "factor must be <= 2"),
         ("abf", {"base": 100000.0}, "base must be > the trained base"),
         ("abf", {"base": math.inf}, "base must be a finite number"),
-        ("yarn", {"beta_fast": 1.0}, "beta_fast must be > beta_slow"),
+        ("yarn", {"beta_fast": 0.5}, "beta_fast must be >= beta_slow"),
         ("longrope", {}, "method longrope needs short_factor, a list of 32 divisors"),
         ("longrope", {"short_factor": [1.0] * 32}, "method longrope needs long_factor"),
         ("longrope", LISTS | {"long_factor": [1.0] * 31}, "one entry for each of 32 pairs, got 31"),

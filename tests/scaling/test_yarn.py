@@ -229,8 +229,11 @@ def test_the_usual_values_are_the_defaults():
         ({"magnitude_factor": -1.0}, r"attention_factor must be > 0, got -1\.0"),
         ({"beta_fast": 0.0}, r"beta_fast must be > 0, got 0\.0"),
         ({"beta_slow": 0.0}, r"beta_slow must be > 0, got 0\.0"),
-        ({"beta_fast": 1.0, "beta_slow": 32.0}, "beta_fast must be > beta_slow 32, got 1"),
-        ({"beta_fast": 2.0, "beta_slow": 2.0}, "beta_fast must be > beta_slow 2, got 2"),
+        ({"beta_fast": 1.0, "beta_slow": 32.0}, "beta_fast must be >= beta_slow 32, got 1"),
+        (
+            {"beta_fast": 2.0, "beta_slow": 2.0, "ramp": "turns"},
+            "beta_fast must be > beta_slow 2 for a ramp over turns",
+        ),
         ({"mscale": float("nan")}, "mscale must be a finite number, got nan"),
         ({"mscale": -0.1}, r"mscale must be >= 0, got -0\.1"),
         ({"mscale_all_dim": -1.0}, r"mscale_all_dim must be >= 0, got -1\.0"),
@@ -261,3 +264,10 @@ def test_a_base_that_has_no_logarithm_to_divide_by_is_refused():
 def test_turns_that_leave_float64_are_refused(betas):
     with pytest.raises(InputError, match="beta_fast and beta_slow must leave a wavelength within float64"):
         Yarn(4.0, 4096, beta_fast=betas[0], beta_slow=betas[1]).frequencies(Rope(head_dim=64))
+
+
+def test_equal_betas_are_a_step():
+    """Kimi K2; transformers 5.24 divides pairs 0 to 19 by 1 and the rest by 32."""
+    rope = Rope(head_dim=64, base=50000.0)
+    scaling = Yarn(32.0, 4096, beta_fast=1.0, beta_slow=1.0)
+    assert (rope.plain() / scaling.frequencies(rope)).round(6).tolist() == [1.0] * 20 + [32.0] * 12

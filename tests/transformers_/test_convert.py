@@ -17,8 +17,9 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from ordinate import read
 from ordinate.errors import InputError, Unavailable
+from ordinate.files.weight_files import weight_files
 from ordinate.models import find
-from ordinate.transformers.convert import FORM, convert, converted, weight_files
+from ordinate.transformers.convert import FORM, convert, converted
 
 FORMATS = {
     "F32": gguf.GGMLQuantizationType.F32,

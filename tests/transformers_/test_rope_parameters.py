@@ -7,6 +7,7 @@ from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
 from ordinate.dialects import read
+from ordinate.dialects.huggingface.spelling import rope_parameters
 from ordinate.errors import InputError
 from ordinate.scaling.abf import Abf
 from ordinate.scaling.dynamic_ntk import DynamicNtk
@@ -18,7 +19,6 @@ from ordinate.scaling.proportional import Proportional
 from ordinate.scaling.yarn import Yarn
 from ordinate.schemes.axial import Axial
 from ordinate.schemes.rope import Rope
-from ordinate.transformers.rope_parameters import rope_parameters
 
 ROPE = Rope(head_dim=64, base=50000.0)
 SCALINGS = [
@@ -27,6 +27,7 @@ SCALINGS = [
     Ntk(3.0),
     Linear(4.0),
     DynamicNtk(2.0, window=2048),
+    DynamicNtk(2.0, window=2048, form="ratio"),
     Llama3(8.0, 2048),
     Llama3(8.0, 2048, 2.0, 16.0),
     Yarn(4.0, 2048),
@@ -80,7 +81,6 @@ def test_a_part_of_the_head_is_restated():
     "rope, scaling",
     [
         (ROPE, Yarn(2.0, 64, ramp="turns")),
-        (ROPE, DynamicNtk(2.0, 64, form="ratio")),
         (ROPE, Proportional(2.0)),
         (Rope(head_dim=64, direction=-1), None),
         (Rope(head_dim=64, rotary_dim=32, part="last"), None),

@@ -3,8 +3,12 @@
 COMMANDS = {
     "backends": "Say which backends are here, with their instruction sets and threads, and what the absent ones need.",
     "bench": "Time rotate and attend on this machine against the limit of memory, PyTorch and transformers.",
+    "check": "Say what is wrong or risky in a model's positional settings.",
+    "convert": "Rewrite q and k weights between pair layouts, or detect the layout they are in.",
     "describe": "Say what a model does with position.",
+    "diff": "Compare two models, or what engines make of one, in frequencies, magnitude and angle.",
     "extend": "Stretch a model's window and write the result as a complete model directory.",
     "list": "List the positional schemes, scaling methods or named models.",
     "prove": "Run a model and its extended copy side by side and report what the window is worth.",
+    "translate": "Say a model's positional settings in another engine's words, with what is lost, and prove it.",
 }

@@ -1,14 +1,12 @@
 """A spec as text for a terminal."""
 
-import dataclasses
 import textwrap
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from ordinate.describe.wavelengths import reaches, unfinished, wavelengths
-from ordinate.describe.words import number, printable, ranges
+from ordinate.describe.words import listed, number, printable, ranges
 from ordinate.fingerprint import fingerprint
 from ordinate.schemes.base import Rotary
 from ordinate.spec import LayerGroup, Spec
@@ -71,7 +69,7 @@ def _group(group: LayerGroup, spec: Spec, length: int | None) -> Iterator[tuple[
     if isinstance(group.encoding, Rotary):
         yield from _rotation(group, group.encoding, spec, length)
     else:
-        yield "scheme", f"{group.scheme}{_listed(group.encoding)}"
+        yield "scheme", f"{group.scheme}{listed(group.encoding)}"
     if group.slopes is not None:
         yield "slopes", f"{number(float(group.slopes.max()))} to {number(float(group.slopes.min()))} logit/token"
         reach = reaches(group.slopes)
@@ -82,7 +80,7 @@ def _group(group: LayerGroup, spec: Spec, length: int | None) -> Iterator[tuple[
     if group.softmax_scale is not None:
         yield "softmax scale", number(group.softmax_scale)
     if group.temperature is not None:
-        yield "temperature", f"{group.temperature.form}{_listed(group.temperature, without=('form',))}"
+        yield "temperature", f"{group.temperature.form}{listed(group.temperature, without=('form',))}"
 
 
 def _rotation(group: LayerGroup, rope: Rotary, spec: Spec, length: int | None) -> Iterator[tuple[str, str]]:
@@ -94,7 +92,7 @@ def _rotation(group: LayerGroup, rope: Rotary, spec: Spec, length: int | None) -
         if part == "proportional"
         else (f"the {part} {rope.rotary_dim} of")
     )
-    extra = _listed(rope, without=("head_dim", "rotary_dim", "base", "pairing", "part", "direction"), defaults=False)
+    extra = listed(rope, without=("head_dim", "rotary_dim", "base", "pairing", "part", "direction"), defaults=False)
     yield "scheme", f"{rope.name}, base {number(rope.base)}, {turning} {rope.head_dim} channels turn{extra}"
     yield (
         "pairing",
@@ -107,7 +105,7 @@ def _rotation(group: LayerGroup, rope: Rotary, spec: Spec, length: int | None) -
     )
     if getattr(rope, "direction", 1) == -1:
         yield "direction", "opposite"
-    yield "scaling", "none" if group.stretch is None else f"{group.scaling}{_listed(group.stretch)}"
+    yield "scaling", "none" if group.stretch is None else f"{group.scaling}{listed(group.stretch)}"
     factor = group.attention_factor(length)
     if factor != 1:
         yield "magnitude", f"{number(factor)}, multiplies cos and sin"
@@ -135,21 +133,6 @@ def _heads(group: LayerGroup) -> str:
     if heads.latent_dim is not None:
         text += f", a latent of {heads.latent_dim}"
     return text
-
-
-def _listed(value: Any, *, without: tuple[str, ...] = (), defaults: bool = True) -> str:
-    """A dataclass's fields after a comma; lists are counted, what is None is left out."""
-    shown = []
-    for field in dataclasses.fields(value):
-        entry = getattr(value, field.name)
-        if field.name in without or entry is None or (not defaults and entry == field.default):
-            continue
-        if isinstance(entry, tuple) and len(entry) > 4:
-            entry = f"{len(entry)} numbers from {number(min(entry))} to {number(max(entry))}"
-        elif isinstance(entry, (int, float)) and not isinstance(entry, bool):
-            entry = number(entry)
-        shown.append(f"{field.name} {entry}")
-    return "".join(f", {entry}" for entry in shown)
 
 
 def _line(label: str, text: str, *, indent: int = 0, label_width: int = LABEL) -> list[str]:

@@ -1,8 +1,10 @@
 """Numbers, lists of layers and foreign names as a person reads them."""
 
+import dataclasses
 import itertools
 import math
 from collections.abc import Sequence
+from typing import Any
 
 
 def number(value: float) -> str:
@@ -56,3 +58,18 @@ def printable(text: str) -> str:
     \\x1b[31mred
     """
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
+
+
+def listed(value: Any, *, without: tuple[str, ...] = (), defaults: bool = True) -> str:
+    """A dataclass's fields after a comma; lists are counted, what is None is left out."""
+    shown = []
+    for field in dataclasses.fields(value):
+        entry = getattr(value, field.name)
+        if field.name in without or entry is None or (not defaults and entry == field.default):
+            continue
+        if isinstance(entry, tuple) and len(entry) > 4:
+            entry = f"{len(entry)} numbers from {number(min(entry))} to {number(max(entry))}"
+        elif isinstance(entry, (int, float)) and not isinstance(entry, bool):
+            entry = number(entry)
+        shown.append(f"{field.name} {entry}")
+    return "".join(f", {entry}" for entry in shown)

@@ -32,6 +32,27 @@ def read(source: str | os.PathLike[str] | Mapping[str, Any]) -> Spec:
     return _read_path(Path(source), name=None)
 
 
+def configuration(source: str | os.PathLike[str]) -> dict[str, Any] | None:
+    """The config.json that `read` reads, or None where it reads another file.
+
+    Args:
+        source: a path or a model's name, as `read` takes it
+
+    Raises:
+        InputError: what was given cannot be read
+        Unavailable: a named model's package is not installed
+    """
+    from ordinate.files.json import read_json
+    from ordinate.files.source import identify
+
+    named = isinstance(source, str) and not os.path.exists(source)
+    found = identify(_named(str(source)) if named else Path(source))
+    if found.kind == "gguf":
+        return None
+    values = read_json(found.file, name=str(found.file))
+    return None if _is_params(values) else values
+
+
 def _read_path(path: Path, *, name: str | None) -> Spec:
     """Read a file or directory; the spec is called `name`, or by what the file says, or by the path."""
     from ordinate.files.source import identify
@@ -56,12 +77,17 @@ def _read_path(path: Path, *, name: str | None) -> Spec:
 
 def _read_named(name: str) -> Spec:
     """Read the model that `ordinate.models` has under this name."""
+    return _read_path(_named(name), name=name)
+
+
+def _named(name: str) -> Path:
+    """Where the model is that `ordinate.models` has under this name."""
     from ordinate import models
     from ordinate.registry import suggestion
 
     names = models.names()
     if name in names:
-        return _read_path(models.find(name).path, name=name)
+        return models.find(name).path
     raise InputError(f"{name!r} is neither a path that exists nor the name of a model{suggestion(name, names)}")
 
 
@@ -99,5 +125,5 @@ def _read_params(values: Mapping[str, Any], *, name: str, label: str) -> Spec:
 
 
 def _word(value: Any) -> str | None:
-    """A string that is not empty, or None."""
-    return value if isinstance(value, str) and value else None
+    """A string of one line that is not empty, or None."""
+    return value if isinstance(value, str) and value and value.isprintable() else None

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ordinate.errors import InputError, finite, got, positive, positive_integer
+from ordinate.errors import MAXIMUM_POSITION, InputError, finite, got, positive, positive_integer
 from ordinate.spec import Heads
 
 # Beyond what any model has; they keep what is built from untrusted numbers small.
@@ -32,17 +32,17 @@ class Params:
         """The key and its file, for messages."""
         return f"{self.name}: {key}"
 
-    def integer(self, key: str, *, most: int | None = None) -> int | None:
+    def integer(self, key: str, *, most: int = MAXIMUM_POSITION) -> int | None:
         """An integer >= 1 and at most `most`."""
         value = self.values.get(key)
         if value is None:
             return None
         number = positive_integer(self.label(key), value)
-        if most is not None and number > most:
-            raise InputError(f"{self.label(key)} must be at most {most}, got {number}")
+        if number > most:
+            raise InputError(f"{self.label(key)} must be at most {most}, got {got(number)}")
         return number
 
-    def required(self, key: str, *, most: int | None = None) -> int:
+    def required(self, key: str, *, most: int = MAXIMUM_POSITION) -> int:
         """An integer >= 1 that must be there."""
         number = self.integer(key, most=most)
         if number is None:

@@ -1,9 +1,14 @@
 """Meta's dialect: params.json of Llama 1 to 4."""
 
+import json
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, ClassVar
 
+from ordinate.dialects._departures import Departures, rotating, whole
+from ordinate.dialects._own_words import OwnWords, laid_over
 from ordinate.dialects._params import MAXIMUM_LAYERS, Params
+from ordinate.dialects.base import Loss
 from ordinate.errors import at_least, even_integer, positive
 from ordinate.scaling.llama3 import Llama3
 from ordinate.schemes.none import NoPosition
@@ -127,3 +132,120 @@ def _temperature(keys: Params) -> QueryTemperature | None:
         0.1 if scale is None else scale,
         8192.0 if interval is None else positive(keys.label("floor_scale"), interval),
     )
+
+
+class Meta(OwnWords):
+    """Meta's own code for Llama 1 to 4, told by a params.json.
+
+    It scales by Llama 3's formula alone. The numbers are in its code: factor 8, low_freq_factor 1, high_freq_factor
+    4 and 8192 tokens for Llama 3 (Llama 3.2 was released with factor 32, outside the file); Llama 4's file can give
+    the factor (16 where it does not) and high_freq_factor (1, which leaves no band between). Heads turn whole, and
+    pairs are interleaved. The file has no word for how long a context is.
+
+    Source: meta-llama/llama-models, models/llama3/args.py and model.py, models/llama4/args.py and model.py.
+    """
+
+    name: ClassVar[str] = "meta"
+    title: ClassVar[str] = "Meta's code"
+    version: ClassVar[str] = "a9c89c4, 2025-07-15"
+    source: ClassVar[str] = "meta-llama/llama-models: models/llama3/model.py, models/llama4/args.py"
+    pairing: ClassVar[str | None] = "interleaved"
+
+    def depart(self, departures: Departures, spec: Spec, capacity: int | None) -> None:
+        del capacity
+        departures.one_position()
+        departures.fold_base()
+        departures.drop_temperature()
+        stretch = departures.group.stretch
+        if not isinstance(stretch, Llama3):
+            departures.drop_stretch()
+            departures.whole_head()
+            return
+        departures.whole_head()
+        why = "has this number in itself"
+        departures.stretch("original_max_position_embeddings", why, original_max_position_embeddings=TRAINED_LENGTH)
+        if not _fourth(spec):
+            departures.stretch("factor", why, factor=LLAMA3_FACTOR)
+            departures.stretch("low_freq_factor", why, low_freq_factor=1.0, high_freq_factor=LLAMA3_HIGH)
+            return
+        high = max(stretch.high_freq_factor, 1.0)
+        departures.stretch("low_freq_factor", why, low_freq_factor=1.0, high_freq_factor=high)
+
+    def depart_without_rope(self, departures: Departures, spec: Spec) -> None:
+        if not _fourth(spec):
+            self.turn(departures, spec)
+        elif departures.group.temperature is not None and departures.group.temperature.form != "llama4":
+            departures.drop_temperature()
+
+    def say(self, spec: Spec) -> dict[str, Any]:
+        first = next(rotating(spec))
+        said: dict[str, Any] = {"rope_theta": whole(first.rope.base), "use_scaled_rope": first.stretch is not None}
+        if not _fourth(spec):
+            return said
+        if isinstance(first.stretch, Llama3):
+            said["rope_scaling_factor"] = whole(first.stretch.factor)
+            said["rope_high_freq_factor"] = whole(first.stretch.high_freq_factor)
+        for group in spec.groups.values():
+            if group.temperature is not None:
+                said |= {
+                    "attn_temperature_tuning": True,
+                    "attn_scale": group.temperature.scale,
+                    "floor_scale": whole(group.temperature.interval),
+                }
+        return said
+
+    def text(self, settings: Mapping[str, Any]) -> str:
+        return json.dumps(dict(settings), indent=2)
+
+    def more_losses(self, spec: Spec) -> tuple[Loss, ...]:
+        if spec.window.declared is None:
+            return ()
+        what = (
+            f"params.json has no word for the window of {spec.window.declared} tokens: Meta's code is given it as "
+            "max_seq_len when it is started, and takes 2048 by itself"
+        )
+        return (Loss("max_position_embeddings", what, "meta-llama/llama-models: models/llama3/args.py"),)
+
+    def read(self, settings: Mapping[str, Any], model: Spec) -> Spec:
+        keys = self.words(settings, WORDS)
+        base = keys.base(500000.0, "Meta's code has this")
+        stretch = None
+        if keys.flag("use_scaled_rope"):
+            factor, high = keys.number("rope_scaling_factor"), keys.number("rope_high_freq_factor")
+            fourth = _fourth(model)
+            stretch = Llama3(
+                at_least(keys.label("rope_scaling_factor"), factor, 1)
+                if fourth and factor is not None
+                else (LLAMA4_FACTOR if fourth else LLAMA3_FACTOR),
+                TRAINED_LENGTH,
+                low_freq_factor=1.0,
+                high_freq_factor=at_least(keys.label("rope_high_freq_factor"), high, 1)
+                if fourth and high is not None
+                else (LLAMA4_HIGH if fourth else LLAMA3_HIGH),
+            )
+        trained = TRAINED_LENGTH if stretch is not None else model.window.trained
+        read = laid_over(model, base, stretch, Window(trained, None))
+        temperature = _temperature(keys)
+        groups = {
+            name: group if isinstance(group.encoding, Rope) else replace(group, temperature=temperature)
+            for name, group in read.groups.items()
+        }
+        return replace(read, groups=groups)
+
+
+WORDS = frozenset(
+    {
+        "attn_scale",
+        "attn_temperature_tuning",
+        "floor_scale",
+        "rope_high_freq_factor",
+        "rope_scaling_factor",
+        "rope_theta",
+        "use_scaled_rope",
+    }
+)
+
+
+def _fourth(spec: Spec) -> bool:
+    """Whether Meta's code for Llama 4 runs this model."""
+    return spec.architecture.startswith("llama4")

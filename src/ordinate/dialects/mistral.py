@@ -1,8 +1,12 @@
 """Mistral's dialect: params.json with a rotary base, "yarn" and "llama_4_scaling"."""
 
+import json
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, ClassVar
 
+from ordinate.dialects._departures import Departures, rotating, whole
+from ordinate.dialects._own_words import OwnWords, laid_over
 from ordinate.dialects._params import MAXIMUM_LAYERS, MAXIMUM_WIDTH, Params
 from ordinate.errors import InputError, at_least, even_integer, finite, got, positive
 from ordinate.scaling.yarn import Yarn
@@ -152,3 +156,85 @@ def _window(keys: Params, scaling: Yarn | None) -> Window:
         return Window(declared, declared)
     keys.sources["window.trained"] = "yarn.original_max_position_embeddings"
     return Window(scaling.original_max_position_embeddings, declared)
+
+
+WORDS = frozenset({"llama_4_scaling", "max_position_embeddings", "rope_theta", "yarn"})
+
+
+class Mistral(OwnWords):
+    """Mistral's models, told by a params.json.
+
+    It scales by YaRN alone: `beta` is beta_fast, `alpha` beta_slow, `apply_scale` whether the magnitude is YaRN's or
+    1; no other magnitude can be said, and the ends of the ramp are rounded always. "llama_4_scaling" is the query
+    temperature of every layer. Pairs are interleaved; only MLA's heads turn in part.
+
+    Source: vllm-project/vllm, transformers_utils/configs/mistral.py; ggml-org/llama.cpp, conversion/mistral.py.
+    """
+
+    name: ClassVar[str] = "mistral"
+    title: ClassVar[str] = "Mistral's params.json"
+    version: ClassVar[str] = "as vLLM 0.33.0 reads it"
+    source: ClassVar[str] = "vllm-project/vllm: vllm/transformers_utils/configs/mistral.py"
+    pairing: ClassVar[str | None] = "interleaved"
+    every_layer: ClassVar[bool] = True
+
+    def depart(self, departures: Departures, spec: Spec, capacity: int | None) -> None:
+        del spec, capacity
+        departures.one_position()
+        departures.fold_base()
+        if not isinstance(departures.group.stretch, Yarn):
+            departures.drop_stretch()
+        heads = departures.group.heads
+        if heads is None or heads.rotary_key_dim is None:
+            departures.whole_head()
+        temperature = departures.group.temperature
+        if temperature is not None and not (temperature.form == "ministral3" and temperature.interval.is_integer()):
+            departures.drop_temperature()
+        stretch = departures.group.stretch
+        if not isinstance(stretch, Yarn):
+            return
+        departures.stretch("truncate", "has no word for a ramp whose ends are not rounded", truncate=True, ramp="index")
+        plain = replace(stretch, magnitude_factor=None, mscale=None, mscale_all_dim=None).attention_factor()
+        factor = stretch.attention_factor()
+        departures.stretch(
+            "mscale" if stretch.magnitude_factor is None else "attention_factor",
+            "has no word for a magnitude but YaRN's own and 1",
+            magnitude_factor=1.0 if abs(factor - 1) < abs(factor - plain) else None,
+            mscale=None,
+            mscale_all_dim=None,
+        )
+
+    def say(self, spec: Spec) -> dict[str, Any]:
+        first = next(rotating(spec))
+        said: dict[str, Any] = {"rope_theta": whole(first.rope.base)}
+        if spec.window.declared is not None:
+            said["max_position_embeddings"] = spec.window.declared
+        if isinstance(first.stretch, Yarn):
+            said["yarn"] = {
+                "factor": whole(first.stretch.factor),
+                "original_max_position_embeddings": first.stretch.original_max_position_embeddings,
+                "beta": whole(first.stretch.beta_fast),
+                "alpha": whole(first.stretch.beta_slow),
+                "apply_scale": first.stretch.magnitude_factor is None,
+            }
+        if first.temperature is not None:
+            said["llama_4_scaling"] = {
+                "beta": first.temperature.scale,
+                "original_max_position_embeddings": int(first.temperature.interval),
+            }
+        return said
+
+    def text(self, settings: Mapping[str, Any]) -> str:
+        return json.dumps(dict(settings), indent=2)
+
+    def read(self, settings: Mapping[str, Any], model: Spec) -> Spec:
+        keys = self.words(settings, WORDS)
+        base = keys.base(1e6, "mistral-inference has this")
+        latent = any(group.heads is not None and group.heads.kind == "MLA" for group in model.groups.values())
+        scaling, temperature = _yarn(keys, latent=latent), _temperature(keys)
+        read = laid_over(model, base, scaling, _window(keys, scaling))
+        groups = {
+            name: replace(group, temperature=temperature) if isinstance(group.encoding, Rope) else group
+            for name, group in read.groups.items()
+        }
+        return replace(read, groups=groups)

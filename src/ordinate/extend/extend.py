@@ -9,6 +9,7 @@ import numpy as np
 
 from ordinate.dialects import read
 from ordinate.dialects.huggingface.keys import MAXIMUM_LENGTH
+from ordinate.dialects.huggingface.spelling import rope_parameters
 from ordinate.errors import InputError, got, positive_integer
 from ordinate.extend.card import write_card
 from ordinate.extend.choose import choose
@@ -17,7 +18,6 @@ from ordinate.extend.methods import Stretched, methods, stretch
 from ordinate.schemes.base import Rotary
 from ordinate.spec import LayerGroup, Spec
 from ordinate.transformers.convert import Report, convert
-from ordinate.transformers.rope_parameters import rope_parameters
 from ordinate.weights.directory import new_directory
 
 

@@ -8,7 +8,8 @@ from typing import Any
 from ordinate.errors import InputError, got
 from ordinate.extend.methods import Stretched
 from ordinate.files.json import read_json
-from ordinate.transformers.convert import Conversion, Report, weight_files, write_json
+from ordinate.files.weight_files import weight_files
+from ordinate.transformers.convert import Conversion, Report, write_json
 
 # Older spellings of what now stands in `rope_parameters`.
 _REPLACED = ("rope_scaling", "rope_theta", "rope_type")

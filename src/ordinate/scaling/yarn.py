@@ -31,7 +31,8 @@ class Yarn(Scaling):
         factor: target length / trained length, >= 1
         original_max_position_embeddings: L, the trained length, [token]
         magnitude_factor: Hugging Face's `attention_factor`, which replaces the computed magnitude
-        beta_fast, beta_slow: turns above which a pair is kept, below which it is interpolated
+        beta_fast, beta_slow: turns above which a pair is kept, below which it is interpolated; as many (Kimi K2) make
+            the ramp a step
         mscale, mscale_all_dim: where both are given and not 0, the magnitude is
             (0.1 mscale ln factor + 1) / (0.1 mscale_all_dim ln factor + 1)
         truncate: round the ends of the ramp outwards to whole pairs (gpt-oss ships false)
@@ -39,7 +40,7 @@ class Yarn(Scaling):
             "turns" is linear over its number of turns, as the paper writes it
 
     Raises:
-        InputError: beta_fast <= beta_slow (engines then invert the ramp or warn), or a value out of range;
+        InputError: beta_fast < beta_slow (engines then invert the ramp or warn), or a value out of range;
             when used, a rope of base <= 1
 
     Source: Peng et al. 2023, arXiv:2309.00071, definitions 2 and 3, equations 17 to 22.
@@ -72,8 +73,10 @@ class Yarn(Scaling):
             positive("attention_factor", self.magnitude_factor)
         positive("beta_fast", self.beta_fast)
         positive("beta_slow", self.beta_slow)
-        if self.beta_fast <= self.beta_slow:
-            raise InputError(f"beta_fast must be > beta_slow {self.beta_slow:g}, got {self.beta_fast:g}")
+        if self.beta_fast < self.beta_slow:
+            raise InputError(f"beta_fast must be >= beta_slow {self.beta_slow:g}, got {self.beta_fast:g}")
+        if self.beta_fast == self.beta_slow and self.ramp == "turns":
+            raise InputError(f"beta_fast must be > beta_slow {self.beta_slow:g} for a ramp over turns, got as much")
         for field in ("mscale", "mscale_all_dim"):
             if getattr(self, field) is not None:
                 at_least(field, getattr(self, field), 0)

@@ -15,12 +15,12 @@ import numpy as np
 import platformdirs
 
 from ordinate import models
-from ordinate.errors import InputError, got
+from ordinate.errors import InputError
 from ordinate.files.gguf import GgufFile, read_gguf
-from ordinate.files.json import read_json
 from ordinate.files.regular import read_range
 from ordinate.files.safetensors import read_header
 from ordinate.files.source import identify
+from ordinate.files.weight_files import weight_files
 from ordinate.registry import suggestion
 from ordinate.transformers.gguf_config import read_config
 from ordinate.transformers.gguf_tokenizer import read_tokenizer, read_tokenizer_config
@@ -137,29 +137,6 @@ def checked_directory(directory: Path) -> Path:
     for file in weight_files(directory):
         read_header(file)
     return directory
-
-
-def weight_files(directory: Path) -> list[Path]:
-    """The safetensors files that a Hugging Face directory's model is made of.
-
-    Raises:
-        InputError: it has none, or an index that names a file outside it; pickled weights do not count
-    """
-    single, index = directory / "model.safetensors", directory / "model.safetensors.index.json"
-    if single.is_file():
-        return [single]
-    if not index.is_file():
-        pickled = sorted(file.name for file in directory.glob("*.bin"))
-        note = f"; pickled weights such as {pickled[0]} are never opened" if pickled else ""
-        raise InputError(f"{directory} has no weights: model.safetensors or its index is required{note}")
-    shards = read_json(index, name=str(index)).get("weight_map")
-    if not isinstance(shards, dict) or not shards:
-        raise InputError(f"{index}: weight_map must name the file of each tensor, got {got(shards)}")
-    names = set(shards.values())
-    for name in names:
-        if not isinstance(name, str) or Path(name).name != name or not name.endswith(".safetensors"):
-            raise InputError(f"{index}: weight_map must name safetensors files beside it, got {got(name)}")
-    return [directory / name for name in sorted(names)]
 
 
 def sha256(gguf: GgufFile, progress: Report | None = None) -> str:

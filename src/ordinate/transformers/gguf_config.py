@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from ordinate.dialects import llama_cpp
+from ordinate.dialects.huggingface.spelling import rope_parameters
 from ordinate.errors import InputError, got, positive, positive_integer
 from ordinate.files.gguf import GgufFile
 from ordinate.scaling.dynamic_ntk import DynamicNtk
 from ordinate.scaling.linear import Linear
 from ordinate.spec import Spec
-from ordinate.transformers.rope_parameters import rope_parameters
 
 ARCHITECTURES = ("llama",)
 """GGUF's `general.architecture` of the models that can be converted."""

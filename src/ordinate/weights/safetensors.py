@@ -49,11 +49,10 @@ def write_safetensors(
         end = offset + math.prod(shape) * stored.itemsize
         header[name] = {"dtype": _NAMES[dtype], "shape": list(shape), "data_offsets": [offset, end]}
         offset = end
-    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % _ALIGNMENT)
+    beginning = encode_header(header)
     announced = iter(shapes.items())
     with open(path, "wb") as handle:
-        handle.write(len(text).to_bytes(8, "little") + text)
+        handle.write(beginning)
         for name, values in tensors:
             expected = next(announced, ("no more tensor", ()))
             if (name, values.shape) != expected or values.dtype != np.dtype(dtype):
@@ -65,4 +64,15 @@ def write_safetensors(
         missing = next(announced, None)
         if missing is not None:
             raise InputError(f"tensor {missing[0]!r} must come next, got no more")
-    return 8 + len(text) + offset
+    return len(beginning) + offset
+
+
+def encode_header(header: Mapping[str, object]) -> bytes:
+    """The beginning of a safetensors file: the header's length and the header, padded so that tensors are aligned.
+
+    Args:
+        header: as JSON is to have it
+    """
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % _ALIGNMENT)
+    return len(text).to_bytes(8, "little") + text

@@ -59,12 +59,12 @@ class Keys:
         self.origin: dict[str, str] = {}
         self.asked: set[str] = set()
         self.sources: dict[str, str] = {}
-        self.warnings: list[str] = []
+        # Texts alone, in the order of their noting: a file may give rise to as many as it has keys.
+        self.warnings: dict[str, None] = {}
 
     def warn(self, text: str) -> None:
         """Note a remark for whoever reads the spec, once."""
-        if text not in self.warnings:
-            self.warnings.append(text)
+        self.warnings.setdefault(text)
 
     def label(self, key: str) -> str:
         """The key and its configuration, for messages."""

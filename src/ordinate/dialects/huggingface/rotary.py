@@ -6,29 +6,43 @@ from ordinate.dialects.huggingface.architectures import Switch
 from ordinate.dialects.huggingface.keys import MAXIMUM_WIDTH, Keys, whole
 from ordinate.dialects.huggingface.parameters import Parameters
 from ordinate.dialects.huggingface.shape import Shape
-from ordinate.errors import InputError, boolean, got
+from ordinate.errors import InputError, boolean, got, one_of
 from ordinate.schemes.axial import Axial
 from ordinate.schemes.base import Rotary
 from ordinate.schemes.multimodal import Multimodal
 from ordinate.schemes.rope import Rope
 from ordinate.spec import Pairing
 
+RECORD = "ordinate_pairing"
+"""The key by which a configuration says how its files pair channels, where a conversion changed that."""
+
 
 def read_pairing(keys: Keys) -> tuple[Pairing, str]:
-    """How the files pair channels, and how that is known."""
+    """How the files pair channels, and how that is known.
+
+    A conversion's note, `ordinate_pairing`, counts before what the architecture's code takes for granted.
+    """
     known = keys.known.pairing
     model_type = keys.model_type or "this architecture"
+    note = keys.given(RECORD)
+    source = f"model_type {model_type}, container huggingface"
     if isinstance(known, Switch):
         found = keys.found(known.key)
         chosen = boolean(keys.label(known.key), True if found.value is None else found.value)
-        return cast(Pairing, known.true if chosen else known.false), f"model_type {model_type}, {found.source}"
+        known, source = known.true if chosen else known.false, f"model_type {model_type}, {found.source}"
+    if note is not None:
+        noted = one_of(keys.label(RECORD), note, ("half", "interleaved"))
+        if known is None or not known.startswith(noted):
+            turned = "" if known in (None, "unknown") else f"; transformers turns {known} for {model_type} all the same"
+            keys.warn(f"{keys.where(RECORD)}: the files pair channels as {noted}{turned}")
+            return cast(Pairing, noted), keys.where(RECORD)
     if known is None or known == "unknown":
         keys.warn(
             f"how channels are paired is unknown: configurations do not say, and model_type {model_type!r} is in no "
             "table here; frequencies do not depend on it"
         )
         return "unknown", "unknown"
-    return cast(Pairing, known), f"model_type {model_type}, container huggingface"
+    return cast(Pairing, known), source
 
 
 def read_rotary(

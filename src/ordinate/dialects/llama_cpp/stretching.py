@@ -194,7 +194,9 @@ def _longrope(keys: Keys, short: np.ndarray, long: np.ndarray, settings: Setting
     computed = method.attention_factor()
     if given is None and computed != 1:
         keys.warn(f"the file has no attn_factor: LongRoPE's is {computed:.6g}, and llama.cpp takes 1")
-    elif given is not None and np.float32(given) != np.float32(computed):
+    elif given is not None:
+        keys.sources["attention_factor"] = keys.full("rope.scaling.attn_factor")
+    if given is not None and np.float32(given) != np.float32(computed):
         method = LongRope(method.short_factor, method.long_factor, factor, original, magnitude_factor=given)
         source += f", {keys.full('rope.scaling.attn_factor')}"
     keys.warn(

@@ -1,9 +1,11 @@
 """YaRN in a GGUF file: what its keys mean, where they are unclear, and what llama.cpp leaves aside."""
 
+from dataclasses import replace
+
 from ordinate.dialects.llama_cpp.architectures import Architecture
 from ordinate.dialects.llama_cpp.keys import Keys
 from ordinate.errors import InputError, positive
-from ordinate.scaling.yarn import Yarn, magnitude
+from ordinate.scaling.yarn import Yarn
 
 # The architectures for which llama.cpp reads the ends of YaRN's ramp from the file; others have 32 and 1 there.
 READS_BETAS = ("grok", "mistral3")
@@ -42,13 +44,14 @@ def read_yarn(keys: Keys, known: Architecture, factor: float, original: int, att
     method = Yarn(
         factor,
         original,
-        magnitude_factor=_magnitude(keys, factor, attention),
         beta_fast=fast,
         beta_slow=slow,
         mscale=mscale,
         mscale_all_dim=mscale_all_dim,
         truncate=rounded,
     )
+    given = _magnitude(keys, method, attention)
+    method = replace(method, magnitude_factor=given)
     return method, "" if rounded else "; truncate false assumed, as in every gpt-oss release"
 
 
@@ -75,19 +78,22 @@ def _mscale(keys: Keys, known: Architecture) -> tuple[float | None, float | None
     return (both, both) if known.tenth else (1.0, log)
 
 
-def _magnitude(keys: Keys, factor: float, attention: float) -> float | None:
+def _magnitude(keys: Keys, method: Yarn, attention: float) -> float | None:
     """The magnitude that the file has instead of the computed one, or None."""
     name = "rope.scaling.yarn_attn_factor"
     fixed = keys.number(name)
     if fixed is not None:
         positive(keys.label(name), fixed)
         if keys.architecture == "grok":
-            fixed *= magnitude(factor)
+            fixed *= method.attention_factor()
         else:
             keys.warn(
                 f"yarn_attn_factor {fixed:g} is read as the whole magnitude (attention_factor in Hugging Face's "
                 "configs); llama.cpp computes the magnitude itself and ignores it"
             )
+        keys.sources["attention_factor"] = keys.full(name)
     if attention == 1:
         return fixed
-    return attention * (magnitude(factor) if fixed is None else fixed)
+    both = f" and {keys.full(name)}" if fixed is not None else ""
+    keys.sources["attention_factor"] = keys.full("rope.scaling.attn_factor") + both
+    return attention * (method.attention_factor() if fixed is None else fixed)

@@ -60,7 +60,7 @@ def attend(
     NumPy arrays are computed in float64, torch tensors in float32 (float64 where they are float64), in O(tokens)
     memory; either is rounded once to the dtype of q. Matrix registers (amx) round weights, and what turns, to bfloat16
     where q, k and v are that, unless slopes, by_distance or sink_logits get a gradient. Gradients flow to every array
-    of floats, once: a second derivative is an error, and torch.func's transforms (vmap, grad, jvp) are refused by torch.
+    of floats, once: a second derivative is an error, and torch.func's transforms (vmap, grad, jvp) are refused.
     In a graph that torch compiles the kernels are one operator where types and gradients let them take the call, and
     positions must then lie within 2^30 of 0. "eager", and every graph that torch exports, has standard operators,
     which make all logits at once. A scheme is refused in a graph.

@@ -1,0 +1,65 @@
+"""`ordinate diff`: two models, or one model in several engines."""
+
+from typing import Annotated, Literal
+
+import typer
+
+
+def command(
+    a: Annotated[
+        str,
+        typer.Argument(help="A Hugging Face directory or config.json, a GGUF file, a params.json, or a model's name."),
+    ],
+    b: Annotated[str | None, typer.Argument(help="Another, to compare with the first.")] = None,
+    engines: Annotated[
+        str | None, typer.Option(help="Instead of another model: all, or engines separated by commas.")
+    ] = None,
+    length: Annotated[
+        int | None, typer.Option(help="Compare at this length. Default: at every length that matters.")
+    ] = None,
+    capacity: Annotated[
+        int | None, typer.Option(help="Tokens that engines are started for. Default: what each takes by itself.")
+    ] = None,
+    format: Annotated[Literal["text", "json"], typer.Option(help="What to print.")] = "text",
+) -> int:
+    """Compare two models, or what engines make of one, in frequencies, magnitude and angle.
+
+    The exit code is 1 where something differs.
+    """
+    import json
+
+    from ordinate.dialects import configuration, read
+    from ordinate.errors import InputError, positive_integer
+    from ordinate.scaling.base import checked_length
+
+    if (b is None) == (engines is None):
+        raise InputError("diff needs another model or --engines, one of them")
+    if capacity is not None and engines is None:
+        raise InputError("--capacity belongs to --engines")
+    length = checked_length(length)
+    capacity = None if capacity is None else positive_integer("capacity", capacity)
+    first = read(a)
+    if b is not None:
+        from ordinate.fingerprint import differences
+        from ordinate.translate import difference_to_dict, difference_to_text, prove
+
+        second = read(b)
+        found, proofs = differences(first, second, length), prove(first, second, length)
+        shown = (
+            json.dumps(difference_to_dict(first, second, found, proofs, names=(a, b)), indent=2, allow_nan=False)
+            if format == "json"
+            else difference_to_text(first, second, found, proofs, names=(a, b))
+        )
+        typer.echo(shown)
+        return 1 if found else 0
+    from ordinate.translate import compare, comparison_to_dict, comparison_to_text
+    from ordinate.translate import engines as every
+
+    names = every() if engines == "all" else [name.strip() for name in str(engines).split(",")]
+    rows = compare(first, names, length, capacity, configuration(a))
+    typer.echo(
+        json.dumps(comparison_to_dict(first, rows), indent=2, allow_nan=False)
+        if format == "json"
+        else comparison_to_text(first, rows)
+    )
+    return 0 if all(row.same for row in rows) else 1
