@@ -61,6 +61,16 @@ class Scaling(ABC):
         checked_length(length)
         return 1.0
 
+    def settled(self, length: int | None) -> int | None:
+        """The length that stands for all with its frequencies and magnitude; None where they are those of no length.
+
+        frequencies(settled(length)) = frequencies(length)
+
+        What is rotated under two lengths can stand in one cache exactly where this is the same.
+        """
+        checked_length(length)
+        return None if "static" in self.traits else length
+
 
 def checked_length(length: int | None) -> int | None:
     """Return `length` as an int or None, or raise `InputError` unless it is None or an integer from 1 to 2**53."""

@@ -74,3 +74,7 @@ class LongRope(Scaling):
         if self.factor <= 1:
             return 1.0
         return math.sqrt(1 + math.log(self.factor) / math.log(self.original_max_position_embeddings))
+
+    def settled(self, length: int | None) -> int | None:
+        border = self.original_max_position_embeddings
+        return border + 1 if (checked_length(length) or 0) > border else None

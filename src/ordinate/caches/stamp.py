@@ -1,0 +1,61 @@
+"""What a cache's keys were made with, and what stands in the way of reading them as something else."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from ordinate.caches.regimes import Regime
+from ordinate.errors import InputError
+from ordinate.fingerprint import differences, fingerprint
+from ordinate.schemes.base import Rotary
+from ordinate.spec import LayerGroup, Spec, Window
+
+Kept = Literal["rotated", "unrotated"]
+"""Whether a cache holds keys as attention reads them, or as they came from their projection."""
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """What the keys of a cache are: valid for one group of layers under one regime.
+
+    Args:
+        group: the layers: scheme, scaling, pairing, window
+        kept: whether keys are kept rotated; "unrotated" where nothing rotates
+        regime: what length-dependent methods are told
+    """
+
+    group: LayerGroup
+    kept: Kept
+    regime: Regime
+
+    def __post_init__(self) -> None:
+        if self.kept not in ("rotated", "unrotated"):
+            raise InputError(f"keys must be kept 'rotated' or 'unrotated', got {self.kept!r}")
+        if self.kept == "rotated" and not isinstance(self.group.encoding, Rotary):
+            raise InputError(f"{self.group.scheme} rotates nothing: its keys must be kept 'unrotated', got 'rotated'")
+
+    @property
+    def fingerprint(self) -> str:
+        """The identity of the group, as of a spec that has no other."""
+        return fingerprint(_alone(self.group))
+
+    def differences(self, other: "Stamp") -> Iterator[str]:
+        """What differs, a line each; nothing where keys may be read as the other's."""
+        for field in ("kept", "regime"):
+            if getattr(self, field) != getattr(other, field):
+                yield f"{field}: {getattr(self, field)} and {getattr(other, field)}"
+        for found in differences(_alone(self.group), _alone(other.group)):
+            path = found.path.split(".", 2)[-1]
+            yield f"{path}: {found.a} and {found.b}"
+
+    def check(self, other: "Stamp") -> None:
+        """Raise `InputError`, with everything that differs, unless keys may be read as the other's."""
+        found = list(self.differences(other))
+        if found:
+            raise InputError(f"the cache's keys were made with something else: {'; '.join(found)}")
+
+
+def _alone(group: LayerGroup) -> Spec:
+    # Where a group stands in its model is no part of what its keys are.
+    here = replace(group, layer_type="cache", layers=None)
+    return Spec("a cache", "cache", "huggingface", {"cache": here}, Window(None, None))
