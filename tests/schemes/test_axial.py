@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 from reference_attention import rotate, turning_channels
 
 from ordinate import InputError, positions
+from ordinate.registry import lookup
 from ordinate.schemes.axial import Axial
+from ordinate.schemes.rope import Rope
 
 PLACES = np.array([[0, 1, 5, 63, 2], [3, 0, 7, 40, 2], [9, 4, 0, 31, 2]])
 
@@ -171,3 +173,18 @@ def test_positions_need_one_row_an_axis():
             Axial(head_dim=8).angles(wrong)
     with pytest.raises(InputError, match="positions must be integers"):
         Axial(head_dim=8).angles([[0.5], [0.5]])
+
+
+@pytest.mark.parametrize("layout", ["blocks", "alternating"])
+@pytest.mark.parametrize("name", ["ntk", "yarn", "dynamic_ntk", "llama3", "linear", "abf"])
+def test_scaling_counts_the_pairs_of_one_spectrum(name, layout):
+    method = lookup("ordinate.scaling", name, "scaling").example()
+    length = 8192 if name == "dynamic_ntk" else None
+    # An axis of its own 16 channels is a head of 16 channels.
+    shared = Axial(head_dim=32, axes=2, layout=layout, spectrum="shared")
+    np.testing.assert_array_equal(method.frequencies(shared, length), method.frequencies(Rope(head_dim=16), length))
+    # Axes that deal out one head's frequencies keep each what it has there.
+    split = Axial(head_dim=32, axes=2, layout=layout, spectrum="split")
+    expected = method.frequencies(Rope(head_dim=32), length)
+    dealt = np.tile(np.arange(0, 16, 2), 2) + np.repeat([0, 1], 8) if layout == "blocks" else np.arange(16)
+    np.testing.assert_array_equal(method.frequencies(split, length), expected[dealt])

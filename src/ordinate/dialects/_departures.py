@@ -74,7 +74,7 @@ class Departures:
         if isinstance(method, Abf):
             self.group = replace(self.group, encoding=replace(self.rope, base=method.base), stretch=None)
         elif isinstance(method, Ntk):
-            base = ntk_base(self.rope.base, self.rope.rotary_dim, method.factor)
+            base = ntk_base(self.rope.base, self.rope.spectrum_dim, method.factor)
             self.group = replace(self.group, encoding=replace(self.rope, base=base), stretch=None)
 
     def one_position(self) -> None:

@@ -171,7 +171,7 @@ def _dynamic(group: LayerGroup, dynamic: DynamicNtk) -> tuple[LayerGroup, list[L
     growth = dynamic.factor * longest / dynamic.window - (dynamic.factor - 1)
     if dynamic.form == "ratio":
         growth = dynamic.factor
-    after = replace(group, stretch=Abf(ntk_base(rope.base, rope.rotary_dim, growth)) if growth != 1 else None)
+    after = replace(group, stretch=Abf(ntk_base(rope.base, rope.spectrum_dim, growth)) if growth != 1 else None)
     what = f"frequencies are those of {longest:g} tokens at every length, short prompts included"
     return after, departure(group, after, "rope_type", what, f"{ROPE}/rope_variant.py")
 

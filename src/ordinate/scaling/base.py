@@ -15,7 +15,9 @@ class Frequencies(Protocol):
     @property
     def base(self) -> float: ...
     @property
-    def rotary_dim(self) -> int: ...
+    def spectrum_dim(self) -> int: ...
+    @property
+    def spectrum_index(self) -> np.ndarray: ...
     def plain(self, base: float | None = None) -> np.ndarray: ...
 
 
@@ -80,20 +82,20 @@ def checked_length(length: int | None) -> int | None:
     return number
 
 
-def ntk_base(base: float, rotary_dim: int, factor: float) -> float:
+def ntk_base(base: float, spectrum_dim: int, factor: float) -> float:
     """The base whose slowest pair turns `factor` times slower: base * factor ** (d / (d - 2)).
 
     Raises:
-        InputError: a single pair (rotary_dim 2) turns at 1 rad/token whatever the base; the base overflows
+        InputError: a single pair (spectrum_dim 2) turns at 1 rad/token whatever the base; the base overflows
 
     Source: bloc97 2023, "NTK-aware scaled RoPE"; Peng et al. 2023, arXiv:2309.00071, equation 16.
 
     >>> round(ntk_base(10000.0, 128, 8.0), 2)
     82684.62
     """
-    if rotary_dim <= 2:
-        raise InputError(f"NTK scaling needs rotary_dim >= 4, because one pair has no slower pair, got {rotary_dim}")
+    if spectrum_dim <= 2:
+        raise InputError(f"NTK scaling needs rotary_dim >= 4, because one pair has no slower pair, got {spectrum_dim}")
     try:
-        return base * factor ** (rotary_dim / (rotary_dim - 2))
+        return base * factor ** (spectrum_dim / (spectrum_dim - 2))
     except OverflowError:
         raise InputError(f"factor is too large for NTK scaling: its base leaves float64, got {factor:g}") from None

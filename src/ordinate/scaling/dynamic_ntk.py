@@ -58,7 +58,7 @@ class DynamicNtk(Scaling):
 
     def frequencies(self, rope: Frequencies, length: int | None = None) -> np.ndarray:
         growth = self.growth(length)
-        return rope.plain() if growth == 1 else rope.plain(ntk_base(rope.base, rope.rotary_dim, growth))
+        return rope.plain() if growth == 1 else rope.plain(ntk_base(rope.base, rope.spectrum_dim, growth))
 
     def settled(self, length: int | None) -> int | None:
         return None if self.growth(length) == 1 else length

@@ -45,4 +45,4 @@ class Ntk(Scaling):
 
     def frequencies(self, rope: Frequencies, length: int | None = None) -> np.ndarray:
         checked_length(length)
-        return rope.plain(ntk_base(rope.base, rope.rotary_dim, self.factor))
+        return rope.plain(ntk_base(rope.base, rope.spectrum_dim, self.factor))

@@ -95,7 +95,7 @@ class Yarn(Scaling):
         wavelength = self.original_max_position_embeddings / (2 * math.pi * turns)
         if not 0 < wavelength < math.inf:
             raise InputError(f"beta_fast and beta_slow must leave a wavelength within float64, got {turns:g} turns")
-        return rope.rotary_dim * math.log(wavelength) / (2 * math.log(rope.base))
+        return rope.spectrum_dim * math.log(wavelength) / (2 * math.log(rope.base))
 
     def ramp_ends(self, rope: Frequencies) -> tuple[float, float]:
         """The pair up to which frequencies are kept, and the pair from which they are interpolated."""
@@ -103,7 +103,7 @@ class Yarn(Scaling):
         if self.truncate:
             low, high = math.floor(low), math.ceil(high)
         # Every engine bounds the ramp by the channel count here, not by the pair count.
-        low, high = max(low, 0), min(high, rope.rotary_dim - 1)
+        low, high = max(low, 0), min(high, rope.spectrum_dim - 1)
         return low, high + 0.001 if low == high else high
 
     def interpolated(self, rope: Frequencies) -> np.ndarray:
@@ -113,7 +113,7 @@ class Yarn(Scaling):
             turns = self.original_max_position_embeddings * plain / (2 * math.pi)
             return 1 - np.clip((turns - self.beta_slow) / (self.beta_fast - self.beta_slow), 0, 1)
         low, high = self.ramp_ends(rope)
-        return np.clip((np.arange(len(plain)) - low) / (high - low), 0, 1)
+        return np.clip((rope.spectrum_index - low) / (high - low), 0, 1)
 
     def frequencies(self, rope: Frequencies, length: int | None = None) -> np.ndarray:
         checked_length(length)

@@ -102,16 +102,23 @@ class Axial(Rotary):
         index = np.arange(self.pairs // self.axes)
         return np.tile(index, self.axes) if self.layout == "blocks" else np.repeat(index, self.axes)
 
+    @property
+    def spectrum_dim(self) -> int:
+        """The width of one axis where all share a spectrum, else that of all."""
+        return self.rotary_dim // self.axes if self.spectrum == "shared" else self.rotary_dim
+
+    @property
+    def spectrum_index(self) -> np.ndarray:
+        if self.spectrum == "shared":
+            return np.arange(self.pairs // self.axes)
+        return self.index_in_axis * self.axes + self.axis_of_pair
+
     def plain(self, base: float | None = None) -> np.ndarray:
         """What an engine keeps as frequencies: float64, [rad/token].
 
         spectrum "shared": [pairs / axes], one axis' own; spectrum "split": [pairs], in the order of the pairs.
         """
-        width = self.rotary_dim // self.axes if self.spectrum == "shared" else self.rotary_dim
-        frequencies = Rope(head_dim=width, base=self.base).plain(base)
-        if self.spectrum == "shared":
-            return frequencies
-        return frequencies[self.index_in_axis * self.axes + self.axis_of_pair]
+        return Rope(head_dim=self.spectrum_dim, base=self.base).plain(base)[self.spectrum_index]
 
     def angles(self, positions: Array, frequencies: np.ndarray | None = None) -> np.ndarray:
         """The angle of each pair.

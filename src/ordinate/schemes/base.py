@@ -208,6 +208,16 @@ class Rotary(Scheme):
     def angles(self, positions: Array, frequencies: np.ndarray | None = None) -> np.ndarray:
         """The angle of each pair: [positions, pairs], float64, [rad]; of `frequencies` where given."""
 
+    @property
+    def spectrum_dim(self) -> int:
+        """d, where one spectrum of frequencies is base ** (-2 i / d): scaling methods count its pairs."""
+        return self.rotary_dim
+
+    @property
+    def spectrum_index(self) -> np.ndarray:
+        """Which pair i of its spectrum each of the plain frequencies is: int64."""
+        return np.arange(len(self.plain()))
+
     def magnitudes(self, positions: Array) -> tuple[np.ndarray, np.ndarray] | None:
         """What multiplies the rotated q and k, [positions, pairs] each; None where it is 1."""
         del positions

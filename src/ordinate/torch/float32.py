@@ -78,7 +78,7 @@ def frequencies(group: LayerGroup, length: Tensor | None = None) -> Tensor:
     if isinstance(stretch, Abf):
         base = float(stretch.base)
     elif isinstance(stretch, Ntk):
-        base = ntk_base(rope.base, rope.rotary_dim, stretch.factor)
+        base = ntk_base(rope.base, rope.spectrum_dim, stretch.factor)
     plain = 1.0 / _powers(base, rope.rotary_dim, device)
     return plain.div_(stretch.factor) if isinstance(stretch, Linear) else plain
 

@@ -96,7 +96,7 @@ def spell_scaling(rope: Rotary, scaling: Scaling | None) -> tuple[str, float, di
         case Abf():
             return "default", float(scaling.base), {}
         case Ntk():
-            return "default", ntk_base(rope.base, rope.rotary_dim, scaling.factor), {}
+            return "default", ntk_base(rope.base, rope.spectrum_dim, scaling.factor), {}
         case Linear():
             # vLLM takes a factor for one only where it is a float.
             return "linear", base, {"factor": float(scaling.factor)}

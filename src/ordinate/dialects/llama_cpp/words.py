@@ -97,7 +97,7 @@ def base_of(group: LayerGroup) -> float:
     if isinstance(stretch, Abf):
         return float(stretch.base)
     if isinstance(stretch, Ntk):
-        return ntk_base(rope.base, rope.rotary_dim, stretch.factor)
+        return ntk_base(rope.base, rope.spectrum_dim, stretch.factor)
     return float(rope.base)
 
 
