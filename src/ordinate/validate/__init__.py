@@ -1,0 +1,1 @@
+"""Does the long window work? At three levels, with statistics that hold."""
