@@ -265,3 +265,8 @@ dispatch.main()
         process.terminate()
         assert process.wait(30) == 143
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_audit_says_where_out_cannot_lie_before_it_begins(capsys, tmp_path):
+    assert run(["audit", "no-such-model", "--out", str(tmp_path / "none" / "audit.json")]) == 2
+    assert "--out must lie in a directory that exists" in capsys.readouterr().err

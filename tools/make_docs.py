@@ -19,6 +19,9 @@ from ordinate.errors import InputError
 ROOT = Path(__file__).resolve().parent.parent
 NOTE = "<!-- Made by `make docs` from the code. Change the code, not this page. -->\n\n"
 RESULTS_NOTE = "<!-- Made by `make docs` from benchmarks/results/. Measure again; change nothing here. -->\n\n"
+AUDITED_NOTE = (
+    "<!-- Made by `make docs` from tests/golden/audited.json. Run tools/audit_architectures.py again. -->\n\n"
+)
 TOKENS = 4096
 
 
@@ -43,9 +46,11 @@ def pages() -> dict[str, str]:
         "docs/schemes.md": schemes_page(),
         "docs/scalings.md": scalings_page(),
         "docs/rules.md": rules_page(),
+        "docs/audit_checks.md": audit_page(),
         "docs/cli.md": cli_page(),
         "docs/benchmarks.md": benchmarks_page(),
         "docs/engines.md": engines_page(),
+        "docs/audited.md": audited_page(),
         "src/ordinate/cli/index.py": index(),
     }
 
@@ -112,6 +117,26 @@ def rules_page() -> str:
     return text
 
 
+def audit_page() -> str:
+    """Every check of the audit and every kind of fault from what they say of themselves."""
+    from ordinate.audit import all_checks
+    from ordinate.audit.kinds import KINDS
+
+    found = all_checks()
+    text = NOTE + "# Checks and kinds of fault\n\n`ordinate audit` runs every check; `--checks` those that are named. "
+    text += "Each computes in another way what one plain pass has computed. See [Auditing](auditing.md).\n\n"
+    text += f"There are {len(found)} checks of local models and {len(KINDS)} kinds of fault.\n\n## Checks\n\n"
+    rows = [[f"`{c.id}`", c.explanation, ", ".join(f"`{k}`" for k in c.kinds)] for c in found]
+    text += table(["check", "what must be equal", "kinds that it can tell"], rows)
+    text += "\nWhat to do where a check fails:\n\n"
+    text += "".join(f"- `{check.id}`: {check.remedy}\n" for check in found)
+    text += "\n## Kinds of fault\n"
+    for kind in KINDS.values():
+        text += f"\n### {kind.name}\n\n{kind.title} ({kind.severity})\n\nWhat to do: {kind.remedy}\n"
+        text += f"\nReports: {', '.join(kind.reports)}.\n" if kind.reports else ""
+    return text
+
+
 def engines_page() -> str:
     """Which engine can hold what, from what each writes and computes of one example of each setting."""
     sys.path.insert(0, str(ROOT / "tools"))
@@ -166,6 +191,38 @@ t5, a table over distance, learned where its gradient is timed. A dynamic cache 
 its length from the start.
 
 """
+
+
+def audited_page() -> str:
+    """What the audit says of small models of transformers' architectures, from tests/golden/audited.json."""
+    from ordinate.audit.kinds import KINDS
+
+    result = json.loads((ROOT / "tests/golden/audited.json").read_text(encoding="utf-8"))
+    versions = " and ".join(f"{name} {version}" for name, version in result["versions"].items())
+    text = (
+        AUDITED_NOTE + "# Architectures under audit\n\nWhat `ordinate audit` says of small models with random weights, "
+    )
+    text += f"built from the configuration classes of {versions}, in float32. A check is passed, finds a fault, is "
+    text += "refused (the model's own code raises an error, as it should past a table's end), or does not apply. "
+    text += (
+        "[Checks and kinds of fault](audit_checks.md) says what each is. `torch-compile` is left out: it takes longer "
+    )
+    text += "than all others.\n\n"
+    rows = []
+    for name, said in result["architectures"].items():
+        by_status: dict[str, list[str]] = {}
+        for check, status in said["checks"].items():
+            by_status.setdefault(status, []).append(check.replace("_", "-"))
+        found = {kind: check for check, kinds in said["kinds"].items() for kind in kinds}
+        faults = ", ".join(f"`{kind}` ({check.replace('_', '-')})" for kind, check in sorted(found.items()))
+        refused = ", ".join(by_status.get("refused", []))
+        passed, left_out = (str(len(by_status.get(status, []))) for status in ("passed", "not applicable"))
+        rows.append([name, said["does"], passed, faults or "nothing", refused or "nothing", left_out])
+    text += table(["model", "position", "passed", "found", "refused", "does not apply"], rows)
+    seen = {kind for said in result["architectures"].values() for kinds in said["kinds"].values() for kind in kinds}
+    text += "\n## What was found\n\n"
+    text += "".join(f"- `{kind}`: {KINDS[kind].title} {KINDS[kind].remedy}\n" for kind in sorted(seen))
+    return text
 
 
 def benchmarks_page() -> str:

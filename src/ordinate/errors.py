@@ -18,7 +18,7 @@ class Unavailable(RuntimeError):
 
 def got(value: Any) -> str:
     """A short, one-line picture of a value for an error message."""
-    text = repr(value)
+    text = " ".join(repr(value).split())
     return text if len(text) <= 60 else text[:57] + "..."
 
 

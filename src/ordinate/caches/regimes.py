@@ -35,10 +35,13 @@ class Regime(ABC):
 
         Returns:
             [rows]; None where the method turns as it does without any token
+
+        Raises:
+            InputError: a row past a frozen length
         """
-        if stretch is None:
-            return [None] * len(positions)
-        return [stretch.settled(self.length(int(position), reached)) for position in positions]
+        # A frozen length refuses what lies past it, whether anything depends on it or not.
+        lengths = [self.length(int(position), reached) for position in positions]
+        return [None if stretch is None else stretch.settled(length) for length in lengths]
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,7 @@ def usage() -> str:
         [
             "Usage: ordinate [--version] [--traceback] COMMAND ...",
             "",
-            "Positional encoding for Transformers: describe, check, translate, convert, apply, extend and prove.",
+            "Positional encoding for Transformers: describe, check, translate, convert, apply, audit, extend, prove.",
             "",
             "Commands (ordinate COMMAND --help for more):",
             *lines,

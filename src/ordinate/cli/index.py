@@ -1,6 +1,7 @@
 """The commands and their one-line helps. Written by `make docs`; a test holds it to the commands."""
 
 COMMANDS = {
+    "audit": "Compute the same in every way that must give the same result, and say where position is handled wrong.",
     "backends": "Say which backends are here, with their instruction sets and threads, and what the absent ones need.",
     "bench": "Time rotate and attend on this machine against the limit of memory, PyTorch and transformers.",
     "check": "Say what is wrong or risky in a model's positional settings.",

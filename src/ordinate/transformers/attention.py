@@ -1,5 +1,6 @@
 """`ordinate.ops.attend` as an attention implementation of transformers, on explicit request."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -101,6 +102,79 @@ def _everything(kind: torch.dtype, keys: int, device: Any) -> Tensor:
     return torch.ones(1, dtype=kind, device=device).expand(1, 1, 1, keys)
 
 
+@dataclass(frozen=True)
+class Sight:
+    """Which keys a layer's queries see.
+
+    Args:
+        keys: how many keys there are, from the first; what a static cache holds beyond them is empty, [token]
+        causal: whether keys after a query are hidden
+        window: how far it sees, as `ordinate.ops.attend` takes it; None for no bound
+        seen: [batch or 1, 1, queries or 1, keys], bool, what else hides keys; None where nothing does
+        bias: floats that broadcast to [batch, heads, queries, keys], [logit]; None where there are none
+    """
+
+    keys: int
+    causal: bool
+    window: tuple[int, None] | None
+    seen: Tensor | None
+    bias: Tensor | None
+
+
+def sight(
+    module: nn.Module,
+    attention_mask: Tensor | None,
+    keys: int,
+    is_causal: bool | None = None,
+    position_bias: Tensor | None = None,
+    sliding_window: int | None = None,
+) -> Sight:
+    """What a mask says.
+
+    Args:
+        module: the attention layer
+        attention_mask: what `mask` returned, or transformers' own: bool, or floats that are added to the logits
+        keys: how many keys the layer has
+        is_causal: overrides the module's own word
+        position_bias: [batch or 1, heads, queries, keys], [logit]
+        sliding_window: how far this layer sees where `mask` found that it matters, [token]; where not given the
+            configuration's
+
+    Raises:
+        InputError: a layer that does not say its window
+    """
+    if attention_mask is None:
+        causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
+        return Sight(keys, causal, None, None, position_bias)
+    window, seen, bias = None, None, position_bias
+    if attention_mask.shape[-1] < keys:
+        keys = attention_mask.shape[-1]
+        bias = None if bias is None else bias[..., :keys]
+    kind = attention_mask.dtype
+    causal = kind in (_CAUSAL, _CAUSAL_IN_WINDOW)
+    if causal:
+        seen = None if attention_mask.stride(3) == 0 else attention_mask.view(torch.bool)
+    elif kind == torch.bool:
+        seen = attention_mask
+    else:
+        bias = attention_mask if bias is None else bias + attention_mask
+    if kind == _CAUSAL_IN_WINDOW:
+        if sliding_window is None:
+            sliding_window = getattr(getattr(module, "config", None), "sliding_window", None)
+        if sliding_window is None:
+            raise InputError(f"{type(module).__name__} must hand its sliding_window to the attention, got None")
+        window = (sliding_window - 1, None)
+    return Sight(keys, causal, window, seen, bias)
+
+
+def check_plain(name: str, dropout: float, output_attentions: bool | None) -> None:
+    """Refuse what `ordinate.ops.attend` does not compute."""
+    if dropout:
+        raise InputError(f"attention {name!r} has no dropout: attention_dropout must be 0, got {dropout}")
+    if output_attentions:
+        raise InputError(f"attention {name!r} holds no weights: output_attentions must be False, got True")
+
+
 def attend(
     module: nn.Module,
     query: Tensor,
@@ -141,43 +215,18 @@ def attend(
     Raises:
         InputError: dropout, weights asked for, or a layer that does not say its window
     """
-    if dropout:
-        raise InputError(f"attention {NAME!r} has no dropout: attention_dropout must be 0, got {dropout}")
-    if output_attentions:
-        raise InputError(f"attention {NAME!r} holds no weights: output_attentions must be False, got True")
-    window = None
-    seen, bias = None, position_bias
-    if attention_mask is None:
-        causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
-    else:
-        keys = attention_mask.shape[-1]
-        if keys < key.shape[2]:
-            key, value = key[:, :, :keys], value[:, :, :keys]
-            bias = None if bias is None else bias[..., :keys]
-        kind = attention_mask.dtype
-        causal = kind in (_CAUSAL, _CAUSAL_IN_WINDOW)
-        if causal:
-            seen = None if attention_mask.stride(3) == 0 else attention_mask.view(torch.bool)
-        elif kind == torch.bool:
-            seen = attention_mask
-        else:
-            bias = attention_mask if bias is None else bias + attention_mask
-        if kind == _CAUSAL_IN_WINDOW:
-            if sliding_window is None:
-                sliding_window = getattr(getattr(module, "config", None), "sliding_window", None)
-            if sliding_window is None:
-                raise InputError(f"{type(module).__name__} must hand its sliding_window to the attention, got None")
-            window = (sliding_window - 1, None)
+    check_plain(NAME, dropout, output_attentions)
+    seen = sight(module, attention_mask, key.shape[2], is_causal, position_bias, sliding_window)
     out = attend_to(
         query.transpose(1, 2),
-        key.transpose(1, 2),
-        value.transpose(1, 2),
-        causal=causal,
+        key[:, :, : seen.keys].transpose(1, 2),
+        value[:, :, : seen.keys].transpose(1, 2),
+        causal=seen.causal,
         softmax_scale=scaling,
         softcap=softcap,
-        window=window,
+        window=seen.window,
         sink_logits=None if s_aux is None else s_aux.float(),
-        mask=seen,
-        bias=None if bias is None else bias.to(torch.promote_types(bias.dtype, torch.float32)),
+        mask=seen.seen,
+        bias=None if seen.bias is None else seen.bias.to(torch.promote_types(seen.bias.dtype, torch.float32)),
     )
     return out, None

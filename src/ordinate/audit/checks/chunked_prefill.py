@@ -1,0 +1,27 @@
+"""A text in chunks on one cache against the text in one pass."""
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from ordinate.audit.base import ORDINARY, Check, Outcome
+from ordinate.audit.subject import Subject
+
+SIZES = (7, 64, 511, 512, 513)
+
+
+class ChunkedPrefill(Check):
+    name = "chunked_prefill"
+    title = "chunks against one pass"
+    explanation = "A text that is read in chunks on a cache has the logits of the text read in one pass."
+    remedy = "Let every chunk's positions go on from the tokens in the cache, in q, k and mask alike."
+    kinds: ClassVar = ORDINARY
+    reports: ClassVar = ("huggingface/transformers#43082", "Blaizzy/mlx-vlm#1621")
+    cost = 5.0
+
+    def applies(self, subject: Subject) -> str | None:
+        return None if subject.call.decodes else "the model keeps no cache"
+
+    def outcomes(self, subject: Subject) -> Iterator[Outcome]:
+        for size in SIZES:
+            if size < subject.length:
+                yield self.compared(subject, f"chunks of {size}", lambda size=size: subject.chunked(size))

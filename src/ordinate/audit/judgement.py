@@ -1,0 +1,115 @@
+"""Whether a run is the reference, and which kind of fault it is where it is not."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ordinate.audit.base import Check, Outcome, Where
+from ordinate.audit.comparison import Comparison, compare
+from ordinate.audit.diagnosis import Diagnosis, diagnose
+from ordinate.audit.localiser import localise
+from ordinate.audit.runs import Run
+
+if TYPE_CHECKING:
+    from ordinate.audit.subject import Subject
+
+
+def judge(
+    check: Check,
+    subject: "Subject",
+    case: str,
+    run: Run,
+    reference: Run,
+    control: Callable[[], Run] | None = None,
+    unseen: Callable[[], Run] | None = None,
+) -> Outcome:
+    """Compare a run with a reference, and say where it leaves it and why.
+
+    It fails where a logit differs by more than `FACTOR` times the noise floor, or a key or value of its cache does.
+    The arguments are those of `Check.compared`.
+
+    Raises:
+        Refusal: nothing can be compared
+    """
+    threshold = subject.noise.threshold
+    comparison = compare(reference, run, distributions=subject.has_logits)
+    where = localise(reference, run, subject.noise, comparison, threshold)
+    outcome = Outcome(check.name, case, "passed", comparison, threshold, numbers=_numbers(subject, comparison))
+    if where is None:
+        return outcome
+    found = _named(check, subject, run, reference, where, control, unseen)
+    return replace(
+        outcome,
+        status="failed",
+        kind=found.kind,
+        where=where,
+        evidence=f"{case}: {_size(outcome)}{_place(where)}{'; ' + found.evidence if found.evidence else ''}",
+        numbers={**outcome.numbers, **found.numbers},
+    )
+
+
+def _named(
+    check: Check,
+    subject: "Subject",
+    run: Run,
+    reference: Run,
+    where: Where,
+    control: Callable[[], Run] | None,
+    unseen: Callable[[], Run] | None,
+) -> Diagnosis:
+    """The kind of fault: what already fails without the check's own doing is no fault of that."""
+    if control is not None:
+        plain = control()
+        comparison = compare(subject.reference, plain, distributions=subject.has_logits)
+        at = localise(subject.reference, plain, subject.noise, comparison, subject.noise.threshold)
+        if at is not None:
+            found = diagnose(subject, plain, subject.reference, at)
+            return Diagnosis(found.kind, found.evidence or "so it is without this as well", found.numbers)
+    if unseen is not None:
+        other = unseen()
+        seen = compare(run, replace(other, of=()), distributions=False).max_difference
+        if seen > subject.noise.threshold:
+            return Diagnosis(check.kinds[0], f"other tokens where none may look change the logits by {seen:.2g}")
+    found = diagnose(subject, run, reference, where)
+    return found if found.kind in check.kinds else Diagnosis(check.kinds[0], found.evidence, found.numbers)
+
+
+def _numbers(subject: "Subject", comparison: Comparison) -> dict[str, float | int]:
+    found = {
+        "max_difference": comparison.max_difference,
+        "noise_floor": subject.noise.logits,
+        "tokens": comparison.tokens,
+        "max_kl": comparison.max_kl,
+        "top1": comparison.top1,
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _size(outcome: Outcome) -> str:
+    comparison, threshold = outcome.comparison, outcome.threshold
+    assert comparison is not None and threshold is not None  # noqa: S101, PT018 - for the type checker
+    floor = outcome.numbers["noise_floor"]
+    times = comparison.max_difference / floor if floor else float("inf")
+    if comparison.max_difference <= threshold:
+        return f"logits differ by {comparison.max_difference:.2g}, within {threshold:.2g}, and cached vectors differ"
+    agreed = "" if comparison.top1 is None else f", {comparison.top1:.0%} of tokens keep their successor"
+    return f"logits differ by up to {comparison.max_difference:.2g}, {times:.3g} times the noise floor{agreed}"
+
+
+def _place(where: Where) -> str:
+    parts = {
+        "keys": "its keys differ and its values do not",
+        "queries": "its queries differ and its keys and values do not",
+        "attention": "its keys and values are equal and what it returns differs",
+        "embedding": "keys and values differ from the first layer on",
+        "values": "its values differ",
+        "output": "the outputs differ",
+        "table": "its table differs",
+    }
+    text = "" if where.token is None else f"; from token {where.token}"
+    if where.row:
+        text += f" of row {where.row}"
+    if where.layer is not None:
+        heads = "" if where.heads is None else f", head {', '.join(map(str, where.heads))}"
+        text += f", layer {where.layer}{heads}"
+    return text + (f": {parts[where.part]}" if where.part else "")

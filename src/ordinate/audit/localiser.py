@@ -1,0 +1,97 @@
+"""Where a run leaves the reference: the first token, layer and part of attention, its heads and rows."""
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from ordinate.audit.base import Part, Where
+from ordinate.audit.comparison import Comparison
+from ordinate.audit.noise import apart
+from ordinate.audit.runs import Run
+
+if TYPE_CHECKING:
+    from ordinate.audit.noise import Noise
+
+
+def differing(reference: Run, run: Run, noise: "Noise", layer: int) -> tuple[Tensor, Tensor, Tensor] | None:
+    """Which keys and values of a layer differ beyond the noise.
+
+    Returns:
+        keys, values: [rows, tokens, heads], bool; and [rows, tokens], bool, which were compared; None where a side
+        holds none
+    """
+    if layer >= min(len(reference.layers), len(run.layers)):
+        return None
+    expected, found = reference.layers[layer], run.layers[layer]
+    if expected is None or found is None:
+        return None
+    tokens = min(expected.keys.shape[1], found.keys.shape[1])
+    of = [run.reference_row(row) if reference.rows > 1 else 0 for row in range(run.rows)]
+    there = expected.there[of, :tokens] & found.there[:, :tokens]
+    sides = []
+    thresholds = noise.layer_thresholds(layer)
+    for a, b, threshold in zip((expected.keys, expected.values), (found.keys, found.values), thresholds, strict=True):
+        distance = apart(a[of, :tokens], b[:, :tokens])
+        sides.append((distance.cpu() > threshold) & there[:, :, None])
+    return sides[0], sides[1], there
+
+
+def localise(reference: Run, run: Run, noise: "Noise", comparison: Comparison, threshold: float) -> Where | None:
+    """Where a run first differs beyond the noise, or None where nowhere.
+
+    Keys and values of a layer come from the same states, so that keys that differ beside equal values were turned
+    otherwise; where both differ, what went into them did: the attention of the layer before, or the embedding.
+    """
+    beyond = comparison.beyond(threshold)
+    part: Part | None = None
+    found_layer, tokens_at, heads = None, beyond, None
+    layers = min(len(reference.layers), len(run.layers))
+    for layer in range(layers):
+        sides = differing(reference, run, noise, layer)
+        if sides is None:
+            continue
+        keys, values, _ = sides
+        if not (keys.any() or values.any()):
+            continue
+        only_keys = keys.any(-1) & ~values.any(-1)
+        first_values = _first_token(values.any(-1))
+        first_keys = _first_token(only_keys)
+        if first_keys is not None and (first_values is None or first_keys <= first_values):
+            part, found_layer, tokens_at = "keys", layer, only_keys
+            heads = _some(keys[only_keys].any(0))
+        elif layer == 0:
+            part, found_layer, tokens_at = "embedding", 0, values.any(-1)
+        else:
+            part, found_layer, tokens_at = "attention", layer - 1, values.any(-1) | keys.any(-1)
+        break
+    else:
+        if beyond.any() and layers:
+            part, found_layer = "attention", layers - 1
+    first = comparison.first_token(threshold)
+    if part is None and first is None:
+        return None
+    places = tokens_at.T.nonzero() if tokens_at.any() else beyond.T.nonzero()
+    token, row = (int(places[0, 0]), int(places[0, 1])) if len(places) else (first or (None, None))
+    rows = _some((tokens_at | _like(beyond, tokens_at)).any(-1))
+    return Where(
+        token=token, row=row, layer=found_layer, part=part, heads=heads, rows=rows, tokens=int(tokens_at.sum())
+    )
+
+
+def _like(beyond: Tensor, other: Tensor) -> Tensor:
+    """`beyond` in the shape of `other`."""
+    out = torch.zeros_like(other)
+    tokens = min(beyond.shape[1], other.shape[1])
+    out[:, :tokens] = beyond[:, :tokens]
+    return out
+
+
+def _first_token(which: Tensor) -> int | None:
+    columns = which.any(0).nonzero()
+    return None if len(columns) == 0 else int(columns[0, 0])
+
+
+def _some(which: Tensor) -> tuple[int, ...] | None:
+    """The indices that are true, or None where all are."""
+    return None if bool(which.all()) else tuple(which.nonzero()[:, 0].tolist())

@@ -1,0 +1,90 @@
+"""What moved positions have in common: the rule that gives each token the position at which it was found."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Moved:
+    """Tokens that were found at other positions than their own.
+
+    Args:
+        tokens: [found], the position that each should have, [token]
+        stands: [found], the position that it has, [token]
+        starts: [found], the first token of the pass in which it was computed
+        before: [found], places before its row's first token: padding, or other documents, [token]
+        all_before: the same of every row of the batch, [token]
+        window: of the model's sliding layers, or None, [token]
+    """
+
+    tokens: Tensor
+    stands: Tensor
+    starts: Tensor
+    before: Tensor
+    all_before: tuple[int, ...]
+    window: int | None
+
+
+def patterns(moved: Moved) -> list[tuple[str, str]]:
+    """The kinds of fault whose rule gives every token the position at which it stands, and each rule in words.
+
+    The likeliest comes first; several where the tokens that were seen do not tell them apart.
+    """
+    seen = f"token {int(moved.tokens[0])} stands at position {int(moved.stands[0])}"
+    found: list[tuple[str, str]] = []
+    for kind, words, rules in _RULES:
+        if any(torch.equal(expected, moved.stands) for expected in rules(moved)):
+            found.append((kind, f"{seen}: {words}"))
+    if found:
+        return found
+    apart = moved.stands - moved.tokens
+    if bool((apart == apart[0]).all()):
+        words = f"every token stands {abs(int(apart[0]))} {'behind' if apart[0] > 0 else 'before'} its place"
+        return [("offset", words)]
+    if bool((moved.stands == moved.stands[0]).all()):
+        return [("clamped", f"all tokens stand at position {int(moved.stands[0])}")]
+    return [("offset", seen)]
+
+
+def _unturned(moved: Moved) -> Iterator[Tensor]:
+    """Position 0 for all, which is another thing than counting anew where a pass has several tokens."""
+    yield torch.zeros_like(moved.tokens)
+
+
+def _slots(moved: Moved) -> Iterator[Tensor]:
+    if bool(moved.before.any()):
+        yield moved.tokens + moved.before
+
+
+def _other_rows(moved: Moved) -> Iterator[Tensor]:
+    """The position that another row of the batch has at the same place."""
+    for other in sorted(set(moved.all_before)):
+        if other and bool((moved.before != other).all()):
+            yield moved.tokens + moved.before - other
+
+
+def _ring(moved: Moved) -> Iterator[Tensor]:
+    """A slot in a ring that holds the window, or the window without the query itself."""
+    if moved.window is not None and moved.window > 1:
+        yield moved.tokens % moved.window
+        yield moved.tokens % (moved.window - 1)
+
+
+def _rounded(moved: Moved) -> Iterator[Tensor]:
+    for dtype in (torch.bfloat16, torch.float16):
+        yield moved.tokens.to(dtype).long()
+
+
+_RULES: tuple[tuple[str, str, Callable[[Moved], Iterable[Tensor]]], ...] = (
+    ("restart", "positions start again at 0 in each pass", lambda moved: [moved.tokens - moved.starts]),
+    ("shared_position", "all tokens of a pass stand where its first does", lambda moved: [moved.starts]),
+    ("rotation_count", "keys are not turned at all", _unturned),
+    ("rotation_count", "keys are turned twice", lambda moved: [2 * moved.tokens]),
+    ("ring_index", "it is turned by its slot in the window's ring", _ring),
+    ("padding", "what stands before the row's first token is counted", _slots),
+    ("rows", "it has another row's position at its place", _other_rows),
+    ("position_precision", "positions are rounded to a low precision", _rounded),
+)

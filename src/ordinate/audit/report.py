@@ -1,0 +1,203 @@
+"""What an audit found, for people and for programs: text, JSON, and SARIF 2.1.0."""
+
+import json
+import math
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from ordinate.audit.base import Finding, Outcome, Where
+from ordinate.audit.kinds import KINDS
+
+VERSION = 1
+"""Of the JSON: it rises when a field changes its meaning or goes."""
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_WIDTH = 100
+_TOLD = (
+    ("not applicable", "does not apply"),
+    ("refused", "refused"),
+    ("undecided", "undecided"),
+)
+"""The outcomes that are neither passed nor failed, and how the text calls them."""
+
+
+class Result(Protocol):
+    """What there is to report of a model or a server."""
+
+    @property
+    def subject(self) -> Mapping[str, Any]: ...
+
+    @property
+    def outcomes(self) -> Sequence[Outcome]: ...
+
+    @property
+    def findings(self) -> Sequence[Finding]: ...
+
+
+class Case(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One outcome as JSON has it."""
+
+    check: str
+    case: str
+    status: str
+    kind: str | None = None
+    evidence: str = ""
+    where: Where | None = None
+    numbers: dict[str, Any] = {}
+
+
+class Document(msgspec.Struct, frozen=True):
+    """An audit as JSON has it.
+
+    Args:
+        version: `VERSION`
+        subject: facts about what was audited and how, by name
+        findings: the gravest first
+        outcomes: every case of every check
+    """
+
+    version: int
+    subject: dict[str, Any]
+    findings: list[Finding]
+    outcomes: list[Case]
+
+
+def to_json(result: Result) -> str:
+    """Everything that was found, passed cases too. What is not finite becomes a word: JSON has no number for it."""
+    cases = [Case(o.check, o.case, o.status, o.kind, o.evidence, o.where, dict(o.numbers)) for o in result.outcomes]
+    document = Document(VERSION, dict(result.subject), list(result.findings), cases)
+    return json.dumps(_finite(msgspec.to_builtins(document)), indent=2, allow_nan=False)
+
+
+def to_sarif(result: Result, version: str) -> str:
+    """The findings as one run of the static analysis results interchange format, a rule for each kind of fault."""
+    index = {name: number for number, name in enumerate(KINDS)}
+    driver = {
+        "name": "ordinate",
+        "version": version,
+        "rules": [
+            {
+                "id": kind.name,
+                "shortDescription": {"text": kind.title},
+                "help": {"text": f"{kind.remedy} Reports: {', '.join(kind.reports) or 'none'}"},
+                "defaultConfiguration": {"level": kind.severity},
+            }
+            for kind in KINDS.values()
+        ],
+    }
+    name = str(result.subject.get("name") or result.subject.get("url") or "model")
+    results = [
+        {
+            "ruleId": finding.kind,
+            "ruleIndex": index[finding.kind],
+            "level": finding.severity,
+            "message": {"text": f"{finding.evidence}. What to do: {finding.remedy}"},
+            "locations": [{"logicalLocations": [{"name": _place(finding.where), "fullyQualifiedName": name}]}],
+            "properties": {"check": finding.check, "cases": list(finding.cases), "numbers": dict(finding.numbers)},
+        }
+        for finding in result.findings
+    ]
+    runs = [{"tool": {"driver": driver}, "results": _finite(results), "properties": _finite(dict(result.subject))}]
+    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": runs}, indent=2, allow_nan=False)
+
+
+def to_text(result: Result) -> str:
+    """One block a finding, then how many checks passed, and why others did not run."""
+    lines = [*_facts(result.subject), ""]
+    for finding in result.findings:
+        lines += [*_block(finding), ""]
+    return "\n".join([*lines, *_summary(result)])
+
+
+def _facts(subject: Mapping[str, Any]) -> Iterator[str]:
+    if "parameters" not in subject:
+        yield _plain(str(subject.get("name") or subject.get("url")))
+        if "requests" in subject:
+            yield f"{_plain(str(subject['model']))}: {subject['requests']} requests, about {subject['tokens']:,} tokens"
+        if subject.get("ended"):
+            yield f"ended early: {_plain(str(subject['ended']))}"
+        return
+    yield (
+        f"{_plain(str(subject['name']))}: {subject['model_type']}, {subject['parameters'] / 1e6:,.1f} million "
+        f"parameters, {subject['dtype']}"
+    )
+    yield (
+        f"two rows of {subject['length']} tokens; {subject['passes']} forward passes over {subject['tokens']:,} "
+        f"tokens; {subject['seconds']:.0f} s"
+    )
+    yield (
+        f"noise floor {subject['noise_floor']:.2g} logit: a fault differs by more than {subject['threshold']:.2g}, "
+        "or in a cached vector"
+    )
+    yield "cache: transformers' own" if subject["regime"] is None else f"cache: Ordinate's, regime {subject['regime']}"
+
+
+def _block(finding: Finding) -> Iterator[str]:
+    yield f"{finding.severity} [{finding.kind}] {finding.title}"
+    parts = {
+        "seen": finding.evidence,
+        "where": _place(finding.where),
+        "cases": "; ".join(finding.cases),
+        "what to do": finding.remedy,
+        "reports": ", ".join(finding.reports),
+    }
+    for name, text in parts.items():
+        if text:
+            yield from textwrap.wrap(
+                f"{name}: {_plain(text)}",
+                _WIDTH,
+                initial_indent="  ",
+                subsequent_indent="    ",
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+
+
+def _place(where: Where) -> str:
+    parts = []
+    if where.token is not None:
+        parts.append(f"from token {where.token}" + (f" of row {where.row}" if where.row else ""))
+    if where.layer is not None:
+        parts.append(f"layer {where.layer}")
+    if where.part is not None:
+        parts.append(where.part)
+    if where.heads is not None:
+        parts.append(f"heads {', '.join(map(str, where.heads))}")
+    if where.rows is not None:
+        parts.append(f"rows {', '.join(map(str, where.rows))}")
+    return ", ".join(parts)
+
+
+def _summary(result: Result) -> Iterator[str]:
+    by_check: dict[str, list[Outcome]] = {}
+    for outcome in result.outcomes:
+        by_check.setdefault(outcome.check, []).append(outcome)
+    passed = [name for name, some in by_check.items() if any(o.status == "passed" for o in some) and not _failed(some)]
+    failed = [name for name, some in by_check.items() if _failed(some)]
+    found = len(result.findings)
+    yield f"{found} kind{'s' * (found != 1)} of fault; {len(passed)} checks passed, {len(failed)} failed"
+    for status, words in _TOLD:
+        for outcome in result.outcomes:
+            if outcome.status == status:
+                case = f", {outcome.case}" if outcome.case else ""
+                yield f"  {outcome.check.replace('_', '-')}{case}: {words}: {_plain(outcome.evidence)}"
+
+
+def _failed(outcomes: Sequence[Outcome]) -> bool:
+    return any(outcome.status == "failed" for outcome in outcomes)
+
+
+def _plain(text: str) -> str:
+    """A text from which nothing can reach a terminal as a command, in one line."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in " ".join(text.split()))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _finite(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

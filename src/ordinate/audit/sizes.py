@@ -1,0 +1,48 @@
+"""How long a text an audit reads: bounded by the model's window, and by what its size costs."""
+
+from typing import Any
+
+from ordinate.scaling.dynamic_ntk import DynamicNtk
+from ordinate.scaling.longrope import LongRope
+from ordinate.spec import Spec
+
+# One more than the longest chunk, and a little: all chunk sizes are tried.
+_MOST = 576
+_LEAST = 96
+# Multiplications and additions of one pass; an audit takes some thirty.
+_OPERATIONS = 2e11
+# Logits of one pass, which are kept as the reference.
+_LOGITS = 2**25
+
+
+def default_length(model: Any, window: int | None, border: int | None) -> int:
+    """Tokens of the reference pass for a model of this size, [token].
+
+    Args:
+        model: of transformers
+        window: how many tokens it takes, [token]
+        border: past which its frequencies change, which is a matter for checks of their own, [token]
+    """
+    parameters = sum(parameter.numel() for parameter in model.parameters())
+    vocabulary = int(getattr(model.config.get_text_config(), "vocab_size", None) or 1)
+    by_cost = min(int(_OPERATIONS / (2 * max(parameters, 1))), _LOGITS // vocabulary)
+    return min([max(_LEAST, min(_MOST, by_cost)), *(bound for bound in (window, border) if bound is not None)])
+
+
+def longest(model: Any, spec: Spec | None) -> int | None:
+    """How many tokens a model takes, or None where neither spec nor configuration says it, [token]."""
+    if spec is not None and spec.window.declared is not None:
+        return spec.window.declared
+    found = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+    return found if isinstance(found, int) and found > 0 else None
+
+
+def crossing(spec: Spec | None) -> int | None:
+    """The shortest length past which a group's frequencies depend on the length, or None, [token]."""
+    borders = []
+    for group in () if spec is None else spec.groups.values():
+        if isinstance(group.stretch, DynamicNtk):
+            borders.append(group.stretch.window)
+        elif isinstance(group.stretch, LongRope):
+            borders.append(group.stretch.original_max_position_embeddings)
+    return min(borders, default=None)

@@ -1,0 +1,121 @@
+"""Rules of moved positions by hand-made examples, and what text, JSON and SARIF say of a model that is wrong."""
+
+import json
+
+import pytest
+import torch
+from audit.audited_models import small
+
+from ordinate.audit import all_checks, audit_model, find_check
+from ordinate.audit.kinds import KINDS, kind
+from ordinate.audit.patterns import Moved, patterns
+from ordinate.audit.report import to_json, to_sarif, to_text
+from ordinate.errors import InputError
+
+
+def moved(tokens, stands, *, starts=None, before=None, all_before=(0,), window=None):
+    tokens = torch.tensor(tokens)
+    return Moved(
+        tokens,
+        torch.tensor(stands),
+        tokens if starts is None else torch.tensor(starts),
+        torch.zeros_like(tokens) if before is None else torch.tensor(before),
+        all_before,
+        window,
+    )
+
+
+@pytest.mark.parametrize(
+    "example, kinds",
+    [
+        (moved([7, 8, 9], [0, 1, 2], starts=[7, 7, 7]), ["restart"]),
+        (moved([8, 9, 15], [7, 7, 14], starts=[7, 7, 14]), ["shared_position"]),
+        (moved([7, 8, 9], [0, 0, 0], starts=[7, 7, 7]), ["rotation_count"]),
+        (moved([7, 8, 9], [0, 0, 0]), ["restart", "rotation_count"]),
+        (moved([3, 4], [6, 8], starts=[0, 0]), ["rotation_count"]),
+        (moved([9, 10], [1, 2], starts=[0, 0], window=8), ["ring_index"]),
+        (moved([9, 10], [14, 15], starts=[0, 0], before=[5, 5], all_before=(5, 2)), ["padding"]),
+        (moved([9, 10], [12, 13], starts=[0, 0], before=[5, 5], all_before=(5, 2)), ["rows"]),
+        (moved([257, 259], [256, 260], starts=[0, 0]), ["position_precision"]),
+        (moved([9, 10], [10, 11], starts=[0, 0]), ["offset"]),
+        (moved([30, 40], [29, 29], starts=[0, 0]), ["clamped"]),
+    ],
+)
+def test_the_rule_that_moved_tokens_is_named(example, kinds):
+    assert list(dict.fromkeys(name for name, _ in patterns(example))) == kinds
+
+
+class Restarting(torch.nn.Module):
+    """A rotary module that counts from 0 in each call."""
+
+    def __init__(self, own):
+        super().__init__()
+        self.own = own
+
+    def forward(self, x, position_ids, **more):
+        return self.own(x, torch.arange(position_ids.shape[-1]).expand_as(position_ids), **more)
+
+
+@pytest.fixture(scope="module")
+def wrong():
+    model = small("llama")
+    model.model.rotary_emb = Restarting(model.model.rotary_emb)
+    return audit_model(model, checks=["batch-rows", "chunked-prefill"], length=72, name="a model")
+
+
+def test_a_finding_names_the_fault_its_size_where_it_starts_the_reports_and_what_to_do(wrong):
+    (finding,) = wrong.findings
+    assert (finding.kind, finding.severity) == ("restart", "error")
+    assert (finding.where.token, finding.where.layer, finding.where.part) == (7, 0, "keys")
+    assert finding.numbers["max_difference"] > 100 * finding.numbers["noise_floor"]
+    assert finding.reports == kind("restart").reports
+    text = to_text(wrong)
+    for words in (
+        "error [restart]",
+        "times the noise floor",
+        "layer 0",
+        "huggingface/transformers#43082",
+        "what to do",
+    ):
+        assert words in text
+
+
+def test_json_holds_every_case_and_its_version(wrong):
+    found = json.loads(to_json(wrong))
+    assert found["version"] == 1
+    assert [finding["kind"] for finding in found["findings"]] == ["restart"]
+    assert {case["status"] for case in found["outcomes"]} == {"passed", "failed"}
+    assert found["subject"]["passes"] == wrong.subject["passes"] > 0
+
+
+def test_sarif_has_a_rule_for_every_kind_and_points_at_its_own(wrong):
+    (run,) = json.loads(to_sarif(wrong, "1.0"))["runs"]
+    rules = run["tool"]["driver"]["rules"]
+    (result,) = run["results"]
+    assert [rule["id"] for rule in rules] == list(KINDS)
+    assert rules[result["ruleIndex"]]["id"] == result["ruleId"] == "restart"
+
+
+def test_every_check_names_kinds_of_the_closed_list_and_public_reports():
+    for check in all_checks():
+        assert set(check.kinds) <= set(KINDS), check.name
+        assert all("#" in report for report in check.reports), check.name
+        assert check.title
+        assert check.explanation
+        assert check.remedy
+        assert find_check(check.id).name == check.name
+
+
+def test_what_cannot_be_audited_is_refused():
+    with pytest.raises(InputError, match="unknown check 'token-by-tokens'; did you mean 'token-by-token'"):
+        audit_model(small("llama"), checks=["token-by-tokens"])
+    with pytest.raises(InputError, match="length must be at most 256"):
+        audit_model(small("llama"), length=257)
+    with pytest.raises(InputError, match="length must be >= 16"):
+        audit_model(small("llama"), length=4)
+
+
+@pytest.mark.parametrize("wrong", ["left-padding", []])
+def test_checks_are_a_list_of_at_least_one(wrong):
+    with pytest.raises(InputError, match="checks must be a list of at least one check's id"):
+        audit_model(None, checks=wrong)

@@ -1,0 +1,98 @@
+"""Models whose cache follows one regime: what the audit finds in transformers' own cache is gone under `use_cache`."""
+
+import pytest
+from audit.audited_models import DYNAMIC, LONGROPE, small
+
+from ordinate.audit import all_checks, audit_model
+from ordinate.audit.report import to_text
+from ordinate.audit.subject import Subject
+from ordinate.errors import InputError
+from ordinate.transformers import use_cache
+from ordinate.transformers.caching import caching_of
+
+# Dynamic NTK's module keeps the frequencies of the longest text that it was asked for.
+OWN = {
+    "dynamic": {"length_switch", "batch_length", "state_kept"},
+    "longrope": {"length_switch", "batch_length"},
+}
+MODELS = {
+    "dynamic": ("llama", DYNAMIC),
+    "longrope": ("phi3", LONGROPE | {"original_max_position_embeddings": 64}),
+}
+REGIMES = {"per_row": None, "frozen": 256, "recompute": None}
+CHECKS = [check.id for check in all_checks() if check.name != "torch_compile"]
+QUICK = [
+    "crossing",
+    "batch-of-lengths",
+    "order-of-calls",
+    "chunked-prefill",
+    "left-padding",
+    "crop-and-rewind",
+    "beam-reorder",
+]
+COUNTS = [pytest.param(QUICK, id="quick"), pytest.param(CHECKS, id="all", marks=pytest.mark.slow)]
+
+
+def made(name):
+    kind, settings = MODELS[name]
+    return small(kind, **settings)
+
+
+def faults(found):
+    return {one.kind: one.evidence for one in found.findings if one.severity != "note"}
+
+
+def statuses(found, check):
+    return {outcome.status for outcome in found.outcomes if outcome.check == check}
+
+
+@pytest.mark.parametrize("checks", COUNTS)
+@pytest.mark.parametrize("name", MODELS)
+def test_transformers_own_cache_is_found_to_mix_lengths(name, checks):
+    found = audit_model(made(name), checks=checks, length=48)
+    assert set(faults(found)) == OWN[name]
+    assert found.subject["regime"] is None
+    assert "cache: transformers' own\n" in to_text(found)
+
+
+@pytest.mark.parametrize("checks", COUNTS)
+@pytest.mark.parametrize("regime", REGIMES)
+@pytest.mark.parametrize("name", MODELS)
+def test_nothing_is_found_under_use_cache_and_what_failed_before_passes(name, regime, checks):
+    model = made(name)
+    with use_cache(model, regime=regime, length=REGIMES[regime]):
+        found = audit_model(model, checks=checks, length=48)
+    assert faults(found) == {}
+    assert statuses(found, "crossing") == statuses(found, "batch_of_lengths") == {"passed"}
+    assert not any(outcome.status == "refused" for outcome in found.outcomes)
+    assert found.subject["regime"] == regime
+    assert f"cache: Ordinate's, regime {regime}\n" in to_text(found)
+
+
+def test_under_recompute_a_decoder_that_keeps_old_keys_is_still_found(monkeypatch):
+    model = made("dynamic")
+    # What the regime is for is left out: the text never runs again.
+    monkeypatch.setattr("ordinate.transformers.caching.are_turned_otherwise", lambda *_: False)
+    with use_cache(model, regime="recompute"):
+        assert set(faults(audit_model(model, checks=["crossing"], length=48))) == {"length_switch"}
+
+
+def test_a_frozen_length_bounds_the_text_that_is_read():
+    model = small("llama")
+    with use_cache(model, regime="frozen", length=40):
+        assert Subject(model).length == 40
+        with pytest.raises(InputError, match="length must be at most 40, the model's window, got 41"):
+            audit_model(model, length=41)
+
+
+@pytest.mark.parametrize("kind", ["llama", "bert", "t5"])
+def test_a_model_as_transformers_made_it_is_under_no_caching(kind):
+    assert caching_of(small(kind)) is None
+
+
+def test_a_model_is_asked_for_its_caching_until_that_is_undone():
+    model = small("llama")
+    caching = use_cache(model)
+    assert caching_of(model) is caching
+    caching.undo()
+    assert caching_of(model) is None
