@@ -7,7 +7,7 @@ from typing import Any
 
 from ordinate.audit.server.client import Client
 from ordinate.errors import InputError
-from ordinate.extras import need
+from ordinate.validate.tokenizers import HuggingFaceTokenizer
 
 _SAMPLE = "The weather was fine, and they walked."
 
@@ -43,29 +43,18 @@ class LocalTokenizer(Tokenizer):
     independent = True
 
     def __init__(self, source: str | Path) -> None:
-        need("transformers", "tokenizers")
-        import tokenizers
-
         content = _content(source)
         try:
-            self._tokenizer = tokenizers.Tokenizer.from_str(content)
-        except Exception as error:  # the library raises nothing finer
+            self._tokenizer = HuggingFaceTokenizer(content)
+        except InputError as error:
             raise InputError(f"{source}: its tokenizer cannot be read: {error}") from error
-        self._tokenizer.no_truncation()
-        self._tokenizer.no_padding()
-        self.source = str(source)
-        plain, whole = self.encode(_SAMPLE), self._tokenizer.encode(_SAMPLE).ids
-        for start in range(len(whole) - len(plain) + 1):
-            if whole[start : start + len(plain)] == plain:
-                self.prefix = tuple(whole[:start])
-                return
-        raise InputError(f"{source}: its tokenizer changes a text when it adds special tokens, which is not supported")
+        self.source, self.prefix = str(source), self._tokenizer.bos
 
     def encode(self, text: str) -> list[int]:
-        return self._tokenizer.encode(text, add_special_tokens=False).ids
+        return self._tokenizer.encode(text)
 
     def decode(self, ids: list[int]) -> str:
-        return self._tokenizer.decode(ids, skip_special_tokens=False)
+        return self._tokenizer.decode(ids)
 
 
 class ServerTokenizer(Tokenizer):

@@ -10,6 +10,7 @@ from typing import Any
 from ordinate.errors import InputError
 from ordinate.extras import need
 
+_SAMPLE = "The weather was fine, and they walked."
 LARGEST = 256 * 2**20  # byte, of a JSON file
 
 
@@ -33,7 +34,9 @@ class HuggingFaceTokenizer:
 
         try:
             tokenizer: Any = Tokenizer.from_str(content)
-        except Exception as error:  # the library raises plain Exception for every fault of the content
+        except Exception as error:  # the library raises this very class, and none finer, for a fault of the content
+            if type(error) is not Exception:
+                raise
             raise InputError(f"tokenizer.json must hold a tokenizer: {str(error).splitlines()[0]}") from error
         tokenizer.no_truncation()
         tokenizer.no_padding()
@@ -105,9 +108,11 @@ class HuggingFaceTokenizer:
             if number is None:
                 raise InputError(f"bos_token must be a token of the tokenizer, got {token!r}")
             return (number,)
-        alone, with_specials = self.encode("a"), self._tokenizer.encode("a").ids
-        at = next((i for i in range(len(with_specials)) if with_specials[i : i + len(alone)] == alone), 0)
-        return tuple(with_specials[:at])
+        alone, with_specials = self.encode(_SAMPLE), self._tokenizer.encode(_SAMPLE).ids
+        at = [i for i in range(len(with_specials)) if with_specials[i : i + len(alone)] == alone]
+        if not at:
+            raise InputError("the tokenizer must leave a text as it is when it adds special tokens, got other tokens")
+        return tuple(with_specials[: at[0]])
 
 
 def _remade(content: str, chat_template: str | None, bos: tuple[int, ...]) -> HuggingFaceTokenizer:
