@@ -7,7 +7,7 @@ NATIVE := $(VENV)/.native
 # One thread a process: two torch threads on busy cores can be ten times slower than one.
 ONE := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: help setup native system demo check format lint types floors docs docs-check test test-slow mutants sanitize neon bench clean
+.PHONY: help setup native system demo check format lint types floors docs docs-check test test-ray test-slow mutants sanitize neon bench clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -66,6 +66,17 @@ docs-check: setup
 test: setup  ## every test but the slow ones
 	$(ONE) $(BIN)/python -m pytest -q -m "not slow" --hypothesis-profile=ci -n 2 --dist loadfile
 
+test-ray: $(VENV)-ray/.ready  ## a run on a Ray cluster of two nodes, in namespaces of its own
+	$(ONE) $(VENV)-ray/bin/python -m pytest -q -p no:cacheprovider tests/live/test_ray_live.py tests/validate/cluster
+
+# Ray takes 280 MB, so that it has an environment of its own, without torch.
+$(VENV)-ray/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)-ray
+	$(VENV)-ray/bin/pip install --quiet --disable-pip-version-check -c constraints.txt scikit-build-core nanobind cmake ninja
+	SKBUILD_WHEEL_CMAKE=false $(VENV)-ray/bin/pip install --quiet --disable-pip-version-check -c constraints.txt \
+	  --no-build-isolation -e '.[ray]' pytest hypothesis
+	@touch $(VENV)-ray/.ready
+
 test-slow: setup  ## full counts of every bar; the whole real model
 	$(ONE) $(BIN)/python -m pytest -q --hypothesis-profile=slow
 
@@ -83,5 +94,5 @@ bench: setup  ## tests first, then times; writes benchmarks/results/
 	$(ONE) $(BIN)/python benchmarks/transformers_models.py
 
 clean:  ## remove what the commands above left, .venv included
-	rm -rf $(VENV) demo report.html report.json build dist .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-ray demo report.html report.json build dist .pytest_cache .ruff_cache .hypothesis
 	rm -f src/ordinate/ops/*.so

@@ -16,7 +16,22 @@ from typing import Any, Literal
 import numpy as np
 from fake_language_model import ALPHABET, Cache, Model, decode, encode
 
-Manner = Literal["", "stall", "drops", "rubbish", "list", "endless", "redirect", "broken", "closed"]
+Manner = Literal[
+    "",
+    "stall",
+    "drops",
+    "rubbish",
+    "list",
+    "endless",
+    "redirect",
+    "broken",
+    "closed",
+    "busy",
+    "silent",
+    "mute",
+    "half",
+    "late",
+]
 
 
 @dataclass
@@ -32,6 +47,7 @@ class Fault:
         noise: of the logits, drawn anew for each answer, [logit]
         count: makes the count of prompt tokens from the right one
         busy: every second request is answered 429
+        wait: how long it asks to be left alone then
         manner: how it misbehaves once `after` completions were answered
         after: how many completions are answered well
         shift: drops the oldest tokens when an answer reaches the window, and goes on
@@ -46,6 +62,7 @@ class Fault:
     noise: float = 0.0
     count: Any = None
     busy: bool = False
+    wait: str = "0"
     manner: Manner = ""
     after: int = 0
     shift: bool = False
@@ -74,6 +91,9 @@ class Features:
     repeats: bool = False  # a "model" that repeats canaries
     key: str = ""
     delay: float = 0.0
+    streams: bool = False
+    between: float = 0.0  # parts of a stream, [s]
+    deep: bool = False  # names as many likely tokens as are asked for, by id
 
 
 class FakeServer:
@@ -108,9 +128,9 @@ class FakeServer:
                 noisy = logits + self.draw.normal(size=logits.shape) * fault.noise
                 values = noisy - noisy.max()
                 values -= np.log(np.exp(values).sum())
-                best_five = np.argsort(-values)[:5]
-                chosen.append(int(best_five[0]))
-                scores.append({ALPHABET[number]: float(values[number]) for number in best_five})
+                best = np.argsort(-values)[: None if self.features.deep else 5]
+                chosen.append(int(best[0]))
+                scores.append({ALPHABET[number]: float(values[number]) for number in best})
                 if len(chosen) < steps:
                     logits = self.model.read([chosen[-1]], cache, position)
                     position += 1
@@ -120,6 +140,16 @@ class FakeServer:
         if self.features.repeats:
             text = _recall(decode(ids))
         return {"text": text, "ids": chosen, "scores": scores, "cached": kept}
+
+    def echoes(self, ids: list[int]) -> list[dict[str, float]]:
+        """For each token but the first: its own log-probability, and the likeliest token's."""
+        cache, found = Cache(), []
+        for at in range(len(ids) - 1):
+            values = self.model.read([ids[at]], cache, at)
+            values = values - values.max() - np.log(np.exp(values - values.max()).sum())
+            best, own = int(values.argmax()), ids[at + 1]
+            found.append({ALPHABET[own]: float(values[own]), ALPHABET[best]: float(values[best])})
+        return found
 
     def fitted(self, ids: list[int]) -> tuple[list[int], str]:
         """What is read of a prompt, and the reason where it is refused."""
@@ -179,7 +209,7 @@ class Handler(BaseHTTPRequestHandler):
         if features.key and self.headers.get("Authorization") != f"Bearer {features.key}":
             return self.send_json(401, {"error": {"message": "invalid key"}})
         if state.fault.busy and number % 2:
-            return self.send_json(429, {"error": {"message": "too many requests"}}, {"Retry-After": "0"})
+            return self.send_json(429, {"error": {"message": "too many requests"}}, {"Retry-After": state.fault.wait})
         path = self.path
         if path == "/tokenize" and features.tokenize:
             return self.send_json(200, {"tokens": encode(body["content"])})
@@ -227,6 +257,8 @@ class Handler(BaseHTTPRequestHandler):
             choices.append(self.choice(index, found, body, chat=chat, prompt=kept))
         if state.fault.mixed:
             choices = self.mixed(choices)
+        if body.get("stream") and features.streams:
+            return self.send_events(choices[0], usage, chat=chat)
         return self.send_json(200, {"choices": choices, "usage": usage})
 
     def choice(
@@ -247,12 +279,19 @@ class Handler(BaseHTTPRequestHandler):
                     for token, scores in zip(tokens, found["scores"], strict=True)
                 ]
                 choice["logprobs"] = {"content": content}
+            elif self.state.features.deep:
+                entries = [
+                    {"id": ALPHABET.index(name), "token": name, "logprob": value}
+                    for name, value in list(found["scores"][0].items())[: body["logprobs"]]
+                ]
+                choice["logprobs"] = {"content": [{**entries[0], "top_logprobs": entries}]}
             else:
                 tops: list[Any] = list(found["scores"])
                 if body.get("echo") and self.state.features.echo:
+                    echoes = self.state.echoes(prompt)
+                    own = [None, *(next(iter(each.values())) for each in echoes), *own]
                     tokens = [ALPHABET[number] for number in prompt] + tokens
-                    own = [None, *[-3.0] * (len(prompt) - 1), *own]
-                    tops = [None] * len(prompt) + tops
+                    tops = [None, *echoes, *tops]
                 choice["logprobs"] = {"tokens": tokens, "token_logprobs": own, "top_logprobs": tops}
         return choice
 
@@ -290,6 +329,15 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header("Location", "http://192.0.2.1/v1/completions")
             self.send_header("Content-Length", "0")
             self.end_headers()
+        elif manner == "busy":
+            self.send_json(429, {"error": {"message": "too many requests"}}, {"Retry-After": "0"})
+        elif manner == "silent":
+            self.send_json(400, {})
+        elif manner == "mute":
+            self.send_json(200, {"choices": [{"index": 0, "finish_reason": "stop"}], "usage": {"prompt_tokens": 3}})
+        elif manner in ("half", "late"):
+            end = {"error": {"message": "out of memory"}} if manner == "late" else {"choices": [{"text": "b"}]}
+            self.send_stream([{"choices": [{"text": "a"}]}, end])
         elif manner in ("rubbish", "list"):
             content = b"<html>fine</html>" if manner == "rubbish" else b'{"choices": [{"text": 5}]}'
             self.send_response(200)
@@ -310,6 +358,27 @@ class Handler(BaseHTTPRequestHandler):
                 if manner == "drops":
                     time.sleep(0.05)
             self.close_connection = True
+
+    def send_events(self, choice: dict[str, Any], usage: dict[str, Any], *, chat: bool) -> None:
+        """A character an event, then the usage."""
+        text = choice["message"]["content"] if chat else choice["text"]
+        parts = [{"delta": {"role": "assistant"}}] if chat else []
+        parts += [{"delta": {"content": each}} if chat else {"text": each} for each in text]
+        chunks = [{"choices": [part]} for part in parts]
+        chunks.append({"choices": [{"delta": {}, "finish_reason": "length"}]})
+        self.send_stream([*chunks, {"choices": [], "usage": usage}], b"data: [DONE]\n\n")
+
+    def send_stream(self, chunks: list[dict[str, Any]], end: bytes = b"") -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream; charset=utf-8")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        for chunk in chunks:
+            self.wfile.write(b"data: " + json.dumps(chunk).encode() + b"\n\n")
+            self.wfile.flush()
+            time.sleep(self.state.features.between)
+        self.wfile.write(end)
+        self.close_connection = True
 
     def send_json(self, status: int, data: Any, headers: dict[str, str] | None = None) -> None:
         content = json.dumps(data).encode()

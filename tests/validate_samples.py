@@ -85,7 +85,7 @@ def instance(name: str, shape: str, index: int, seed: int = 7) -> Instance:
         decoys = [f"{one} gave the {nouns[1]} to {two}." for one, two in pairwise(names[4:8])]
         records = tuple(Record(text, "evidence", f"link {i}") for i, text in enumerate(links))
         records += tuple(Record(text, "decoy", f"decoy {i}") for i, text in enumerate(decoys))
-        return Instance(**common, records=records, question=f"Who has the {nouns[0]} now?", answer=names[3:4], gap=0.2)
+        return Instance(**common, records=records, question=f"Who has the {nouns[0]} now?", answer=names[3:4], gap=0.1)
     if shape == "order":
         records = tuple(
             Record(f"On day {i + 1} {one} left the {nouns[i]}.", "evidence" if i in (1, 3) else "decoy", f"day {i}")

@@ -51,6 +51,7 @@ def pages() -> dict[str, str]:
         "docs/benchmarks.md": benchmarks_page(),
         "docs/engines.md": engines_page(),
         "docs/audited.md": audited_page(),
+        "docs/tasks.md": tasks_page(),
         "src/ordinate/cli/index.py": index(),
     }
 
@@ -169,6 +170,16 @@ def engines_page() -> str:
     return text
 
 
+def tasks_page() -> str:
+    """Every task of the validation, with an instance that it makes."""
+    sys.path.insert(0, str(ROOT / "tools"))
+    try:
+        from tasks_page import page
+    finally:
+        sys.path.pop(0)
+    return NOTE + page()
+
+
 INTRODUCTION = """# Benchmarks
 
 The tests and the accuracy of a result come first: what is off is not timed. Contenders take turns in one process. A
@@ -179,9 +190,9 @@ memory anew they are timed twice, with the C library's allocator as it is and wi
 (MALLOC_...), and the worse of the two counts. What memory `attend` takes is held to its bars by a test,
 `tests/ops/test_attend_memory.py`.
 
-`make bench` measures everything again, and `ordinate bench` what a machine needs no repository for. Seconds are in
-benchmarks/results/. On shared processors figures may be far off: a neighbour on the same core halves one contender
-and not the other.
+`make bench` measures everything again (what the client of servers adds: `benchmarks/client.py`), and `ordinate bench`
+what a machine needs no repository for. Seconds are in benchmarks/results/. On shared processors figures may be far
+off: a neighbour on the same core halves one contender and not the other.
 
 Words: p128 is a prompt of 4096 tokens with 32 query and 8 key heads of 128 channels, p64 four of 2048 tokens with 9
 and 3 heads of 64; d1 and d32 are one new token of one or 32 sequences with the heads of p128. The memory limit is

@@ -2,7 +2,8 @@
 
 Short scores from the floor's margin above chance to 1, the dependence between a pair's answers from the most opposed
 to the most equal, chance from 0 to 1/2: for each, runs are drawn whose true retention is exactly what is asked, and
-how often any look calls them supported, and refuted, is counted. The largest of each must be below 0.05.
+how often any look calls them supported, and refuted, is counted. The largest of each must be below 0.05; of refuted,
+0.05 over the number of places. `--last` plans fewer looks.
 """
 
 import argparse
@@ -12,7 +13,7 @@ import numpy as np
 from ordinate.validate.statistics.retention import LOOKS, RETAINED, Pairs, retention
 
 
-def decisions(look: int, chance: float) -> np.ndarray:
+def decisions(look: int, chance: float, places: int, last: int) -> np.ndarray:
     """The verdict for every table of counts at a look: [both, lost, gained], 1 supported, -1 refuted, 0 neither."""
     words = {"supported": 1, "refuted": -1, "inconclusive": 0}
     table = np.zeros((look + 1,) * 3, dtype=np.int8)
@@ -20,7 +21,7 @@ def decisions(look: int, chance: float) -> np.ndarray:
         for lost in range(look + 1 - both):
             for gained in range(look + 1 - both - lost):
                 pairs = Pairs(both, lost, gained, look - both - lost - gained)
-                table[both, lost, gained] = words[retention(pairs, chance=chance).verdict]
+                table[both, lost, gained] = words[retention(pairs, chance=chance, places=places, last=last).verdict]
     return table
 
 
@@ -39,10 +40,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=40000, help="simulated runs at each point")
     parser.add_argument("--chance", type=float, nargs="*", default=[0.0, 0.1, 0.25, 0.33, 0.5])
+    parser.add_argument("--places", type=int, default=1, help="of how many places each is tested")
+    parser.add_argument("--last", type=int, default=LOOKS[-1], choices=LOOKS, help="the last look that is planned")
     options = parser.parse_args()
+    looks = [look for look in LOOKS if look <= options.last]
     random, worst = np.random.default_rng(1), [0.0, 0.0]
     for chance in options.chance:
-        tables = [decisions(look, chance) for look in LOOKS]
+        tables = [decisions(look, chance, options.places, options.last) for look in looks]
         here = [0.0, 0.0]
         for short in np.linspace(chance + 0.1, 1, 8):
             long = RETAINED * short + (1 - RETAINED) * chance

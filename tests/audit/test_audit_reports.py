@@ -6,7 +6,8 @@ import pytest
 import torch
 from audit.audited_models import small
 
-from ordinate.audit import all_checks, audit_model, find_check
+from ordinate.audit import Audit, all_checks, audit_model, find_check
+from ordinate.audit.base import Finding, Outcome, Where
 from ordinate.audit.kinds import KINDS, kind
 from ordinate.audit.patterns import Moved, patterns
 from ordinate.audit.report import to_json, to_sarif, to_text
@@ -94,6 +95,38 @@ def test_sarif_has_a_rule_for_every_kind_and_points_at_its_own(wrong):
     (result,) = run["results"]
     assert [rule["id"] for rule in rules] == list(KINDS)
     assert rules[result["ruleIndex"]]["id"] == result["ruleId"] == "restart"
+
+
+def made(check, kind_name):
+    about = kind(kind_name)
+    outcome = Outcome(check, "a case", "failed", kind=kind_name)
+    finding = Finding(check, kind_name, about.severity, about.title, (), Where(), "seen", {}, about.remedy, ())
+    return outcome, finding
+
+
+def test_notes_are_counted_apart_from_faults():
+    outcomes, found = zip(made("dtype_cast", "table_cast"), made("chunked_prefill", "restart"), strict=True)
+    passed = Outcome("packed", "a case", "passed")
+    assert kind("table_cast").severity == "note"
+    for some, words in {
+        (): "0 kinds of fault; 1 check passed, 0 failed",
+        (0,): "0 kinds of fault, 1 note; 1 check passed, 0 failed",
+        (1,): "1 kind of fault; 1 check passed, 1 failed",
+        (0, 1): "1 kind of fault, 1 note; 1 check passed, 1 failed",
+    }.items():
+        result = Audit({"name": "m"}, (passed, *(outcomes[i] for i in some)), tuple(found[i] for i in some))
+        assert to_text(result).splitlines()[-1] == words
+
+
+def test_checks_have_one_name_in_every_report():
+    outcomes, found = made("chunked_prefill", "restart")
+    refused = Outcome("left_padding", "", "refused", evidence="no mask")
+    result = Audit({"name": "m"}, (outcomes, refused), (found,))
+    document = json.loads(to_json(result))
+    assert [case["check"] for case in document["outcomes"]] == ["chunked-prefill", "left-padding"]
+    assert document["findings"][0]["check"] == "chunked-prefill"
+    assert json.loads(to_sarif(result, "1"))["runs"][0]["results"][0]["properties"]["check"] == "chunked-prefill"
+    assert "left-padding: refused: no mask" in to_text(result)
 
 
 def test_every_check_names_kinds_of_the_closed_list_and_public_reports():

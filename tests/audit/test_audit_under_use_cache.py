@@ -1,10 +1,13 @@
 """Models whose cache follows one regime: what the audit finds in transformers' own cache is gone under `use_cache`."""
 
 import pytest
+import torch
 from audit.audited_models import DYNAMIC, LONGROPE, small
 
 from ordinate.audit import all_checks, audit_model
+from ordinate.audit.copies import emptied_and_filled
 from ordinate.audit.report import to_text
+from ordinate.audit.run import described
 from ordinate.audit.subject import Subject
 from ordinate.errors import InputError
 from ordinate.transformers import use_cache
@@ -77,12 +80,75 @@ def test_under_recompute_a_decoder_that_keeps_old_keys_is_still_found(monkeypatc
         assert set(faults(audit_model(model, checks=["crossing"], length=48))) == {"length_switch"}
 
 
+class LosingTable(torch.nn.Module):
+    """A rotary module whose frequencies nothing fills again."""
+
+    def __init__(self, own):
+        super().__init__()
+        self.register_buffer("frequencies", own.inv_freq.clone(), persistent=False)
+
+    def forward(self, x, position_ids):
+        angles = position_ids[..., None].float() * self.frequencies
+        angles = torch.cat([angles, angles], -1)
+        return angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("regime", REGIMES)
+def test_a_copy_of_a_model_under_use_cache_is_under_its_own(name, regime):
+    model = made(name)
+    with use_cache(model, regime=regime, length=REGIMES[regime]) as caching:
+        copied = emptied_and_filled(Subject(model, described(model), length=48)).model
+        assert caching_of(copied) is not caching
+        assert caching_of(copied).model is copied
+        found = audit_model(model, checks=["meta-load", "dtype-cast", "context-shift"], length=48)
+    assert statuses(found, "meta_load") == statuses(found, "dtype_cast") == {"passed"}
+    assert statuses(found, "context_shift") == {"not applicable"}
+
+
+def test_tables_that_a_load_loses_are_found_under_use_cache():
+    model = small("llama")
+    model.model.rotary_emb = LosingTable(model.model.rotary_emb)
+    with use_cache(model):
+        found = audit_model(model, checks=["meta-load", "sliding-eviction", "context-shift"], length=48)
+    assert set(faults(found)) == {"table_lost"}
+    (shift,) = (one for one in found.outcomes if one.check == "context_shift")
+    assert (shift.status, shift.evidence) == ("not applicable", "the model's cache offers no shift")
+
+
+@pytest.mark.parametrize("regime", REGIMES)
+def test_the_eviction_of_sliding_layers_is_checked_under_use_cache(regime):
+    model = small("mistral")
+    with use_cache(model, regime=regime, length=REGIMES[regime]):
+        found = audit_model(model, checks=["sliding-eviction"], length=60)
+    assert statuses(found, "sliding_eviction") == {"passed"}
+    assert len(found.outcomes) == 6
+
+
 def test_a_frozen_length_bounds_the_text_that_is_read():
     model = small("llama")
     with use_cache(model, regime="frozen", length=40):
         assert Subject(model).length == 40
         with pytest.raises(InputError, match="length must be at most 40, the model's window, got 41"):
             audit_model(model, length=41)
+
+
+def test_a_frozen_length_that_no_text_fits_into_is_refused_and_says_what_is_needed():
+    model = small("llama")
+    words = "an audit needs a cache frozen at a length of at least 16 tokens, got 15: call use_cache with a longer one"
+    with use_cache(model, regime="frozen", length=15), pytest.raises(InputError, match=words):
+        audit_model(model)
+
+
+@pytest.mark.parametrize("length", [16, 31, 70])
+def test_a_short_frozen_length_leaves_out_what_takes_longer_texts(length):
+    model = made("dynamic")
+    with use_cache(model, regime="frozen", length=length):
+        found = audit_model(model, checks=QUICK)
+    assert found.findings == ()
+    assert statuses(found, "crossing") == {"not applicable"}
+    assert statuses(found, "batch_of_lengths") == {"passed" if length == 70 else "not applicable"}
+    assert not any(outcome.status == "refused" for outcome in found.outcomes)
 
 
 @pytest.mark.parametrize("kind", ["llama", "bert", "t5"])

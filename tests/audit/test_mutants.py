@@ -2,7 +2,8 @@
 
 import pytest
 import torch
-from audit.mutants.faults import FAULTS
+from audit.mutants import position_faults as wrong
+from audit.mutants.faults import FAULTS, Fault
 from audit.mutants.subjects import SUBJECTS, clean, mutant
 
 from ordinate.audit import audit_model
@@ -46,10 +47,14 @@ _SHOWN = {
 }
 
 
+# What takes tokens off a cache, or reuses one: a plain pass on a cache is part of them.
+_ROLLED_BACK = ("crop_and_rewind", "speculative_window", "prefix_reuse", "chunked_prefill")
+
 # In bfloat16 these change the logits by less than five times what rounding does: measured below, fault by fault.
 _HIDDEN = [
     ("magnitude_again", "one_layer"),
     ("magnitude_again", "one_head"),
+    ("shift_scales_again", "everywhere"),
     ("shift_scales_again", "one_layer"),
     ("shift_scales_again", "one_head"),
     ("shift_scales_again", "far"),
@@ -58,6 +63,7 @@ _HIDDEN = [
     ("window_short", "one_head"),
     ("window_short", "far"),
     ("window_long", "one_layer"),
+    ("dynamic_switch", "everywhere"),
     ("dynamic_switch", "one_layer"),
     ("dynamic_switch", "one_head"),
     ("dynamic_switch", "later_rows"),
@@ -79,7 +85,7 @@ def length(subject):
 
 
 def found(name, scope, dtype, only=None):
-    fault = FAULTS[name]
+    fault = FAULTS[name] if isinstance(name, str) else name
     return audit_model(mutant(name, scope, _DTYPES[dtype]), checks=only, length=length(fault.subject)).findings
 
 
@@ -112,6 +118,48 @@ def test_a_fault_of_later_rows_is_found_in_them(name):
     fault = FAULTS[name]
     rows = {f.where.rows for f in found(name, "later_rows", "float32", _SHOWN[fault.kind]) if f.kind == fault.kind}
     assert rows == {(1,)}
+
+
+# A prompt of one token is counted twice: only what is computed in the same passes shows it.
+_ONE_TOKEN = Fault("one_token_prompt", "rope", "offset", "positions", "steps", wrong.one_token_prompt)
+
+
+@pytest.mark.parametrize(
+    "name, kind",
+    [
+        (_ONE_TOKEN, "offset"),
+        ("one_too_far", "offset"),
+        ("prefix_hit", "offset"),
+        ("offset_lost", "offset"),
+        ("crop_keeps_offset", "crop"),
+    ],
+    ids=["one_token_prompt", "one_too_far", "prefix_hit", "offset_lost", "crop_keeps_offset"],
+)
+def test_an_offset_is_told_from_a_cache_that_was_cropped(name, kind):
+    assert {finding.kind for finding in found(name, "everywhere", "float32", _ROLLED_BACK)} == {kind}
+
+
+# Faults that a batch shows which is decoded, padded or reordered.
+_IN_BATCHES = [
+    name
+    for name, fault in FAULTS.items()
+    if "later_rows" in fault.scopes and fault.shown_by in ("steps", "chunks", "padded", "reordered")
+]
+_BATCHED = ("batch_rows", "left_padding", "beam_reorder")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in ("one_too_far", "left_pad_slots") else pytest.mark.slow)
+        for name in _IN_BATCHES
+    ],
+)
+def test_a_fault_from_the_fourth_row_on_is_found_in_those_rows(name):
+    findings = found(name, "fourth_row_on", "float32", _BATCHED)
+    assert FAULTS[name].kind in {finding.kind for finding in findings}
+    # Where beams change places the third goes on as the fourth.
+    assert all(set(finding.where.rows or range(5)) <= {2, 3, 4} for finding in findings)
 
 
 def test_a_fault_past_a_position_is_found_from_there():
@@ -165,7 +213,7 @@ def test_nothing_is_found_in_a_clean_model(subject, dtype):
 
 def test_every_check_fails_for_some_fault():
     """No check of this list is there for show: each names a kind that a planted fault has."""
-    shown = {check for kinds in _SHOWN.values() for check in kinds}
+    shown = {check for kinds in (*_SHOWN.values(), _BATCHED) for check in kinds}
     left = {check.name for check in all_checks()} - shown
-    assert left == {"batch_rows", "multi_turn", "prefix_reuse", "right_padding", "torch_compile"}
+    assert left == {"multi_turn", "prefix_reuse", "right_padding", "torch_compile"}
     assert {fault.kind for fault in FAULTS.values()} == set(_SHOWN)

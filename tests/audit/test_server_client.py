@@ -76,6 +76,12 @@ def test_too_many_requests_are_sent_again_and_no_more_often_than_allowed():
     assert caught.value.reason == "busy"
 
 
+@pytest.mark.parametrize("wait", ["\u00b2", "soon", ""])
+def test_a_wait_that_is_no_number_is_passed_over(wait):
+    with serving(Fault(busy=True, wait=wait)) as server, Client(server.url, limits=LIMITS, budget=Budget()) as client:
+        assert client.post("/completions", BODY).status == 200
+
+
 def test_no_server_is_an_error_that_names_it():
     with serving() as server:
         url = server.url
@@ -146,7 +152,7 @@ def test_other_addresses_are_refused_without_their_secrets(url):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"checks": ["prefix_use"]}, "did you mean 'prefix_reuse'"),
+        ({"checks": ["prefix_use"]}, "did you mean 'prefix-reuse'"),
         ({"lengths": (4,)}, "lengths must be one or more, each of at least 13 tokens"),
         ({"lengths": ()}, "lengths must be one or more"),
         ({"window": 20}, "window must be at least 64 tokens, got 20"),

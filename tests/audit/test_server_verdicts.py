@@ -133,7 +133,8 @@ def test_a_window_that_is_declared_longer_than_it_is_is_found_inside_it(tokenize
     with serving(Fault(cut="head"), Features(window=WINDOW, declared=2 * WINDOW, chat=False)) as server:
         audit = audited(server, tokenizer, "truncation")
     (finding,) = audit.findings
-    assert finding.cases == (f"{2 * WINDOW - 24} tokens, completions", f"{3 * WINDOW} tokens, completions")
+    lengths = (2 * WINDOW - 24, 3 * WINDOW)
+    assert finding.cases == tuple(f"truncation: {length} tokens, completions" for length in lengths)
 
 
 def test_without_a_declared_window_prompts_grow_until_one_is_refused(tokenizer):

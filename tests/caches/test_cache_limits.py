@@ -5,7 +5,7 @@ import pytest
 import torch
 from reference_caches import SCHEMES, Model, axes, check, group, tokens
 
-from ordinate.caches import Cache, Dense, Frozen, Paged, PerRow, Ring
+from ordinate.caches import Cache, Dense, Frozen, Paged, PerRow, Ring, regime
 from ordinate.caches.latent_cache import LatentCache
 from ordinate.dialects import read
 from ordinate.errors import InputError, got
@@ -223,9 +223,13 @@ def test_what_is_wrong_is_an_input_error_of_one_line(name):
     check(cache, model)
 
 
-def test_a_crop_past_every_end_keeps_all():
+def test_a_crop_past_an_end_is_refused_as_a_rewind_past_the_beginning_is():
     cache, model = filled()
-    cache.crop(2**70)
+    ends = cache.lengths.tolist()
+    for lengths in (2**70, [*ends[:-1], ends[-1] + 1]):
+        with pytest.raises(InputError, match=r"row 0 has \d+ positions to keep, got"):
+            cache.crop(lengths)
+    cache.crop(ends)
     check(cache, model)
     assert cache.keys(dtype=torch.float64).dtype == torch.float64
     assert cache.recompute_due(2**60) == []
@@ -236,3 +240,17 @@ def test_a_spec_is_told_from_one_of_its_groups():
     with pytest.raises(InputError, match=r"group must be one group of .*, full_attention, got all of its spec"):
         Cache(spec)
     assert Cache(spec.group).lengths.tolist() == [0]
+
+
+def test_names_where_objects_are_needed_are_answered_with_the_choices_and_the_reverse():
+    of = Rope(head_dim=16)
+    with pytest.raises(
+        InputError, match=r"regime must be PerRow\(\), Frozen\(length\) or Recompute\(\).*got 'per_row'"
+    ):
+        Cache(of, regime="per_row")
+    with pytest.raises(InputError, match=r"layout must be Dense\(\), Paged\(pages, page_size\) or Ring\(.*got 'paged'"):
+        Cache(of, layout="paged")
+    with pytest.raises(
+        InputError, match=r"regime must be a name, 'frozen', 'per_row' or 'recompute', got the object Per"
+    ):
+        regime(PerRow())

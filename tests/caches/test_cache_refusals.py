@@ -72,6 +72,7 @@ REFUSED = {
     "splice, taken": lambda c: c.splice(c.entries(start=5), 4),
     "splice, another group": lambda c: c.splice(filled(of=STRETCHED).entries()),
     "crop, negative": lambda c: c.crop([3, -1]),
+    "crop, too far": lambda c: c.crop([3, 7]),
     "rewind, too far": lambda c: c.rewind([2, 7]),
     "shift, too far": lambda c: c.shift([2, 7], 1),
     "evict, an unknown word": lambda c: c.evict(1, 2, "moved"),

@@ -91,7 +91,7 @@ class Walk:
         return self.group.encoding.head_dim
 
     def crop(self):
-        lengths = [self.number(0, self.model.next_rank(row) + 2) for row in range(self.cache.batch)]
+        lengths = [self.number(0, self.model.next_rank(row)) for row in range(self.cache.batch)]
         if self.number(0, 1):
             lengths = [max(self.model.next_rank(row) - self.number(0, 4), 0) for row in range(self.cache.batch)]
         self.cache.crop(lengths)

@@ -114,6 +114,38 @@ def test_encoders_and_recurrent_models_are_refused(family, head, settings, messa
     assert "\n" not in str(refused.value)
 
 
+_LAYERS = {"num_hidden_layers": 2, "num_key_value_heads": 2, "max_position_embeddings": 16}
+CONVOLVING = {
+    "Lfm2": {**_LAYERS, "layer_types": ["conv", "full_attention"]},
+    "FalconH1": {
+        **_LAYERS,
+        "mamba_d_ssm": 64,
+        "mamba_n_heads": 4,
+        "mamba_d_head": 16,
+        "mamba_d_state": 16,
+        "mamba_chunk_size": 8,
+    },
+}
+
+
+@pytest.mark.parametrize("family", CONVOLVING)
+@torch.no_grad()
+def test_layers_that_convolve_beside_attention_read_a_text_in_chunks_of_any_size(family):
+    torch.manual_seed(0)
+    settings = ENCODING | CONVOLVING[family]
+    rope = {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 2.0}
+    config = getattr(transformers, f"{family}Config")(**settings, rope_parameters=rope)
+    model = getattr(transformers, f"{family}ForCausalLM")(config).eval()
+    with use_cache(model):
+        expected = model(input_ids=IDS, use_cache=False).logits
+        for size in (1, 2, 7, 39):
+            cache, found = None, []
+            for part in IDS.split(size, 1):
+                made = model(input_ids=part, cache=cache, use_cache=True)
+                cache, found = made.cache, [*found, made.logits]
+            assert float((torch.cat(found, 1) - expected).abs().max()) < ROUNDING
+
+
 @pytest.mark.parametrize("regime", REGIMES)
 @torch.no_grad()
 def test_a_hybrid_follows_its_regime_in_the_layers_that_have_keys(regime):

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from ordinate.audit.names import identifier
+
 if TYPE_CHECKING:
     from ordinate.audit.comparison import Comparison
     from ordinate.audit.subject import Run, Subject
@@ -147,7 +149,7 @@ class Check(ABC):
     @property
     def id(self) -> str:
         """The check's name as it is typed and printed."""
-        return self.name.replace("_", "-")
+        return identifier(self.name)
 
     @abstractmethod
     def applies(self, subject: "Subject") -> str | None:

@@ -4,12 +4,14 @@ import json
 import math
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import msgspec
 
 from ordinate.audit.base import Finding, Outcome, Where
 from ordinate.audit.kinds import KINDS
+from ordinate.audit.names import identifier
 
 VERSION = 1
 """Of the JSON: it rises when a field changes its meaning or goes."""
@@ -67,8 +69,12 @@ class Document(msgspec.Struct, frozen=True):
 
 def to_json(result: Result) -> str:
     """Everything that was found, passed cases too. What is not finite becomes a word: JSON has no number for it."""
-    cases = [Case(o.check, o.case, o.status, o.kind, o.evidence, o.where, dict(o.numbers)) for o in result.outcomes]
-    document = Document(VERSION, dict(result.subject), list(result.findings), cases)
+    cases = [
+        Case(identifier(o.check), o.case, o.status, o.kind, o.evidence, o.where, dict(o.numbers))
+        for o in result.outcomes
+    ]
+    findings = [replace(finding, check=identifier(finding.check)) for finding in result.findings]
+    document = Document(VERSION, dict(result.subject), findings, cases)
     return json.dumps(_finite(msgspec.to_builtins(document)), indent=2, allow_nan=False)
 
 
@@ -96,7 +102,11 @@ def to_sarif(result: Result, version: str) -> str:
             "level": finding.severity,
             "message": {"text": f"{finding.evidence}. What to do: {finding.remedy}"},
             "locations": [{"logicalLocations": [{"name": _place(finding.where), "fullyQualifiedName": name}]}],
-            "properties": {"check": finding.check, "cases": list(finding.cases), "numbers": dict(finding.numbers)},
+            "properties": {
+                "check": identifier(finding.check),
+                "cases": list(finding.cases),
+                "numbers": dict(finding.numbers),
+            },
         }
         for finding in result.findings
     ]
@@ -175,19 +185,33 @@ def _summary(result: Result) -> Iterator[str]:
     by_check: dict[str, list[Outcome]] = {}
     for outcome in result.outcomes:
         by_check.setdefault(outcome.check, []).append(outcome)
-    passed = [name for name, some in by_check.items() if any(o.status == "passed" for o in some) and not _failed(some)]
-    failed = [name for name, some in by_check.items() if _failed(some)]
-    found = len(result.findings)
-    yield f"{found} kind{'s' * (found != 1)} of fault; {len(passed)} checks passed, {len(failed)} failed"
+    failed = [name for name, some in by_check.items() if any(_is_fault(outcome) for outcome in some)]
+    noted = [name for name, some in by_check.items() if any(outcome.status == "failed" for outcome in some)]
+    passed = [
+        name
+        for name, some in by_check.items()
+        if any(outcome.status == "passed" for outcome in some) and name not in noted
+    ]
+    notes = sum(finding.severity == "note" for finding in result.findings)
+    faults = len(result.findings) - notes
+    yield (
+        f"{_counted(faults, 'kind')} of fault{', ' + _counted(notes, 'note') if notes else ''}; "
+        f"{_counted(len(passed), 'check')} passed, {len(failed)} failed"
+    )
     for status, words in _TOLD:
         for outcome in result.outcomes:
             if outcome.status == status:
                 case = f", {outcome.case}" if outcome.case else ""
-                yield f"  {outcome.check.replace('_', '-')}{case}: {words}: {_plain(outcome.evidence)}"
+                yield f"  {identifier(outcome.check)}{case}: {words}: {_plain(outcome.evidence)}"
 
 
-def _failed(outcomes: Sequence[Outcome]) -> bool:
-    return any(outcome.status == "failed" for outcome in outcomes)
+def _counted(number: int, thing: str) -> str:
+    return f"{number} {thing}{'s' * (number != 1)}"
+
+
+def _is_fault(outcome: Outcome) -> bool:
+    """Whether an outcome is one that an error or a warning tells of, and no note."""
+    return outcome.status == "failed" and (outcome.kind is None or KINDS[outcome.kind].severity != "note")
 
 
 def _plain(text: str) -> str:

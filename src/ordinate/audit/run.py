@@ -11,6 +11,7 @@ from torch import Tensor
 from ordinate import registry
 from ordinate.audit.base import Check, Finding, Outcome, Refusal, Where
 from ordinate.audit.kinds import KINDS
+from ordinate.audit.names import check_class, identifier
 from ordinate.audit.subject import Subject
 from ordinate.errors import InputError, got, one_of
 from ordinate.spec import Spec
@@ -43,17 +44,13 @@ def all_checks() -> list[Check]:
     return [registry.lookup(_PACKAGE, name, "check")() for name in registry.names(_PACKAGE)]
 
 
-def find_check(identifier: str) -> Check:
+def find_check(name: str) -> Check:
     """The check with this id.
 
     Raises:
         InputError: there is none; the message suggests the nearest
     """
-    identifiers = [name.replace("_", "-") for name in registry.names(_PACKAGE)]
-    wanted = identifier.replace("_", "-")
-    if wanted not in identifiers:
-        raise InputError(f"unknown check {identifier!r}{registry.suggestion(identifier, identifiers)}")
-    return registry.lookup(_PACKAGE, wanted.replace("-", "_"), "check")()
+    return check_class(_PACKAGE, name, "check")()
 
 
 def audit_model(
@@ -75,15 +72,15 @@ def audit_model(
         ids: [tokens], what is read; drawn at random where not given
         length: tokens of the reference pass; what suits the model's size where not given
         name: what the model is called
-        progress: told how many checks are done
+        progress: told which check runs, and how many are done
 
     Raises:
         InputError: an unknown check, a length beyond the window or below 16, or a model that cannot run at all
     """
     if checks is not None and (isinstance(checks, str) or not checks):
         raise InputError(f"checks must be a list of at least one check's id, got {got(checks)}")
-    chosen = all_checks() if checks is None else [find_check(one) for one in checks]
-    chosen = sorted(chosen, key=lambda check: check.late)
+    asked = all_checks() if checks is None else [find_check(one) for one in checks]
+    asked = sorted(asked, key=lambda check: check.late)
     subject = Subject(model, described(model) if spec is None else spec, ids=ids, length=length, name=name)
     outcomes: list[Outcome] = []
     began = time.perf_counter()
@@ -92,12 +89,12 @@ def audit_model(
             noise = subject.noise
         except Refusal as refusal:
             raise InputError(f"{name} cannot be audited: its own plain pass fails: {refusal}") from refusal
-        for done, check in enumerate(chosen):
+        for done, check in enumerate(asked):
             if progress:
-                progress("checks", done, len(chosen))
+                progress(f"checks: {check.id} ({done + 1} of {len(asked)})", done, len(asked))
             outcomes.extend(_asked(check, subject))
         if progress:
-            progress("checks", len(chosen), len(chosen))
+            progress("checks: done", len(asked), len(asked))
     facts = {
         "name": name,
         "model_type": str(getattr(model.config, "model_type", "")),
@@ -116,7 +113,7 @@ def audit_model(
         "passes": subject.call.passes,
         "tokens": subject.call.tokens,
         "seconds": round(time.perf_counter() - began, 3),
-        "checks": [check.id for check in chosen],
+        "checks": [check.id for check in asked],
     }
     return Audit(facts, tuple(outcomes), findings(outcomes))
 
@@ -162,7 +159,7 @@ def _finding(name: str, group: list[Outcome]) -> Finding:
         kind=name,
         severity=kind.severity,
         title=kind.title,
-        cases=tuple(f"{outcome.check.replace('_', '-')}: {outcome.case}" for outcome in group),
+        cases=tuple(f"{identifier(outcome.check)}: {outcome.case}" for outcome in group),
         where=best.where or Where(),
         evidence=best.evidence,
         numbers=best.numbers,
@@ -187,7 +184,7 @@ def audit(
         checks: ids of the checks to run; all where not given
         length: tokens of the reference pass; what suits the model's size where not given
         dtype: "float32", "bfloat16" or "float16" to compute in; that of the files where not given
-        progress: told how many checks are done
+        progress: told which check runs, and how many are done
         cache: where GGUF files are converted to; the platform's cache directory where not given
 
     Raises:

@@ -13,6 +13,9 @@ _LEAST = 96
 _OPERATIONS = 2e11
 # Logits of one pass, which are kept as the reference.
 _LOGITS = 2**25
+# Rows of a batch: what is wrong from its fourth row on is seen with five. And the logits that it may have.
+_BATCH, _FEWER = 5, 3
+_BATCH_LOGITS = 2**28
 
 
 def default_length(model: Any, window: int | None, border: int | None) -> int:
@@ -27,6 +30,19 @@ def default_length(model: Any, window: int | None, border: int | None) -> int:
     vocabulary = int(getattr(model.config.get_text_config(), "vocab_size", None) or 1)
     by_cost = min(int(_OPERATIONS / (2 * max(parameters, 1))), _LOGITS // vocabulary)
     return min([max(_LEAST, min(_MOST, by_cost)), *(bound for bound in (window, border) if bound is not None)])
+
+
+def batch_of(model: Any, rows: int, tokens: int) -> tuple[int, ...]:
+    """Which of the subject's rows stand in a batch, in turn: five, or three where logits of five take too much.
+
+    Args:
+        model: of transformers
+        rows: that there are to choose from
+        tokens: of each row of the batch
+    """
+    vocabulary = int(getattr(model.config.get_text_config(), "vocab_size", None) or 1)
+    several = _BATCH if _BATCH * tokens * vocabulary <= _BATCH_LOGITS else _FEWER
+    return tuple(number % rows for number in range(several))
 
 
 def longest(model: Any, spec: Spec | None) -> int | None:

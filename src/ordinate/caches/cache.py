@@ -76,7 +76,10 @@ class Cache(Operations):
         check_pairing(group)
         layout = layout or Dense()
         if not isinstance(layout, Layout):
-            raise InputError(f"layout must be one of ordinate.caches.layouts, got {got(layout)}")
+            raise InputError(
+                "layout must be Dense(), Paged(pages, page_size) or Ring(window, keep_first) of ordinate.caches, got "
+                f"{got(layout)}"
+            )
         if isinstance(layout, Ring):
             layout = layout.of(group)
         if tables is not None and not isinstance(tables, Tables):

@@ -28,7 +28,11 @@ def row_numbers(state: State, name: str, value: Any) -> Tensor:
 
 def crop(state: State, lengths: Any) -> None:
     """`Cache.crop`."""
-    _cut(state, row_numbers(state, "lengths", lengths))
+    numbers, ends = row_numbers(state, "lengths", lengths), state.next_ranks
+    if bool((numbers > ends).any()):
+        row = int((numbers > ends).nonzero()[0])
+        raise InputError(f"row {row} has {int(ends[row])} positions to keep, got {int(numbers[row])}")
+    _cut(state, numbers)
 
 
 def rewind(state: State, tokens: Any) -> None:

@@ -54,10 +54,14 @@ class Operations:
         self._latest = None
 
     def crop(self, lengths: Any) -> None:
-        """Keep the positions below a length; rows that end before it stay as they are.
+        """Keep the positions below a length.
 
         Args:
-            lengths: one for all rows, or one for each, [token]; with several axes how many entries are kept
+            lengths: one for all rows, or one for each, at most where the row ends, [token]; with several axes how many
+                entries are kept
+
+        Raises:
+            InputError: a row is shorter
         """
         with transaction(self._state):
             eviction.crop(self._state, lengths)
@@ -127,12 +131,19 @@ class Operations:
     def rebase(self, group: LayerGroup | Scheme | None = None, regime: Regime | None = None) -> None:
         """Turn all keys by another base, factor, method or length; each row crosses by itself.
 
+        Refused is what would make another model of the keys: another kind of scheme (rotary schemes may follow each
+        other; ALiBi, T5 and the other biases, additive schemes and NoPE take themselves alone), another pairing,
+        another number of positions a token, and, in a ring, another sliding window than the ring's, which has let go
+        what its own hides. In other layouts any window may follow any other: all entries are there, and it says what
+        a query sees.
+
         Args:
             group: the layers from now on; as they were where not given
             regime: as for `Cache`; as it was where not given
 
         Raises:
-            InputError: another pairing, or another number of positions a token; a frozen length that a row has passed
+            InputError: another kind of scheme, pairing, or number of positions a token; in a ring, another window; a
+                frozen length that a row has passed
         """
         with transaction(self._state):
             reuse.rebase(self._state, None if group is None else checked_group(group), checked_regime(regime))
@@ -149,9 +160,14 @@ class Operations:
         self._latest = None
 
     def fork(self) -> Self:
-        """Another cache with the same entries; pages are shared until one of the two writes them.
+        """Another cache with the same entries, of which an operation on either leaves the other as it is.
 
-        A fork that is no longer referred to, or is cleared, gives its pages back.
+        Shared between the two: the group, regime, storage and tables, which nothing changes, and in a `Paged` layout
+        the pool. Both take pages from it, so that either may find it full, and a page with entries is shared until one
+        of the two writes it, which then takes a page of its own. (A fork of a cache that never had entries makes a pool
+        of its own.) A fork that is no longer referred to, or is cleared,
+        gives its pages back. In `Dense` and `Ring` layouts keys and values are copied, as positions, ends and lengths
+        are in all.
         """
         made = object.__new__(type(self))
         made._tables, made._state, made._latest = self._tables, reuse.fork(self._state), self._latest
@@ -170,5 +186,8 @@ def checked_group(group: LayerGroup | Scheme) -> LayerGroup:
 
 def checked_regime(regime: Regime | None) -> Regime | None:
     if regime is not None and not isinstance(regime, Regime):
-        raise InputError(f"regime must be one of ordinate.caches.regimes, got {got(regime)}")
+        raise InputError(
+            "regime must be PerRow(), Frozen(length) or Recompute() of ordinate.caches (text is turned into one by "
+            f"ordinate.caches.regime), got {got(regime)}"
+        )
     return regime

@@ -109,6 +109,8 @@ def regime(name: str, length: int | None = None) -> Regime:
     >>> regime("frozen", 16384)
     Frozen(fixed=16384)
     """
+    if isinstance(name, Regime):
+        raise InputError(f"regime must be a name, 'frozen', 'per_row' or 'recompute', got the object {got(name)}")
     if name not in REGIMES:
         raise InputError(f"unknown regime {got(name)}{suggestion(name, list(REGIMES))}")
     if name == "frozen":

@@ -104,10 +104,15 @@ def _model(
     from ordinate.cli.progress import progress
     from ordinate.errors import InputError
 
-    if source is None:
-        raise InputError("ordinate audit needs a model, or --url and --model for a server")
     if given:
-        raise InputError(f"{_listed(given)} goes with --url only")
+        raise InputError(
+            f"{_listed(given)} goes with --url only: add the server's address, as in --url http://127.0.0.1:8080/v1, "
+            "or leave it out and give a model's directory, file or name"
+        )
+    if source is None:
+        raise InputError(
+            "ordinate audit needs a model's directory, file or name, or --url and --model for a running server"
+        )
     from ordinate.audit import audit
 
     with progress() as report:

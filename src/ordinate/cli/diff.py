@@ -1,14 +1,21 @@
-"""`ordinate diff`: two models, or one model in several engines."""
+"""`ordinate diff`: two models, one model in several engines, or two runs of a validation."""
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
+
+RUN = "run.json"
+"""The file by which the folder of a validation is known."""
 
 
 def command(
     a: Annotated[
         str,
-        typer.Argument(help="A Hugging Face directory or config.json, a GGUF file, a params.json, or a model's name."),
+        typer.Argument(
+            help="A Hugging Face directory or config.json, a GGUF file, a params.json, a model's name, or the folder "
+            "of a run of `ordinate validate`."
+        ),
     ],
     b: Annotated[str | None, typer.Argument(help="Another, to compare with the first.")] = None,
     engines: Annotated[
@@ -22,9 +29,10 @@ def command(
     ] = None,
     format: Annotated[Literal["text", "json"], typer.Option(help="What to print.")] = "text",
 ) -> int:
-    """Compare two models, or what engines make of one, in frequencies, magnitude and angle.
+    """Compare two models, or what engines make of one, in frequencies, magnitude and angle; or two validations.
 
-    The exit code is 1 where something differs.
+    Of two runs, before and after a change of the model, it says whether the short context was kept, which answers
+    changed, and what the lengths gained. The exit code is 1 where something differs, or a loss is proved.
     """
     import json
 
@@ -34,6 +42,14 @@ def command(
 
     if (b is None) == (engines is None):
         raise InputError("diff needs another model or --engines, one of them")
+    runs = [folder for folder in (a, b) if folder is not None and (Path(folder) / RUN).is_file()]
+    if runs:
+        if b is not None and len(runs) != 2:
+            other = b if runs == [a] else a
+            raise InputError(f"{other} is no run folder, it has no {RUN}: {runs[0]} is compared with another run alone")
+        if b is None or length is not None or capacity is not None:
+            raise InputError("two runs are compared with each other, before and after, and nothing else is given")
+        return _runs(Path(a), Path(b), format)
     if capacity is not None and engines is None:
         raise InputError("--capacity belongs to --engines")
     length = checked_length(length)
@@ -63,3 +79,14 @@ def command(
         else comparison_to_text(first, rows)
     )
     return 0 if all(row.same for row in rows) else 1
+
+
+def _runs(before: Path, after: Path, format: str) -> int:
+    import json
+
+    from ordinate.validate.compared import to_text
+    from ordinate.validate.regression import compare
+
+    found = compare(before, after)
+    typer.echo(json.dumps(found.to_dict(), indent=2, allow_nan=False) if format == "json" else to_text(found))
+    return 1 if found.regressed else 0

@@ -103,7 +103,12 @@ def _call(name: str, arguments: list[str]) -> int:
         raise InputError(f"{error.format_message()} (see `ordinate {name} --help`)") from error
     except typer.Abort as error:
         raise KeyboardInterrupt from error
-    sys.stdout.flush()
+    except SystemExit as error:
+        if isinstance(error.__context__, BrokenPipeError):  # typer makes it 1, which is our code for findings
+            raise error.__context__ from None
+        raise
+    if sys.stdout is not None:  # where it is closed there is none
+        sys.stdout.flush()
     return result if isinstance(result, int) else OK
 
 

@@ -10,7 +10,10 @@ Report = Callable[[str, float, float], None]
 
 @contextmanager
 def progress() -> Iterator[Report | None]:
-    """A function to report progress to, or None where stderr is not a terminal."""
+    """A function to report progress to, or None where stderr is not a terminal.
+
+    A stage has a bar of its own; of "checks: packed" the stage is "checks", and what follows may change.
+    """
     if not sys.stderr.isatty():
         yield None
         return
@@ -22,8 +25,9 @@ def progress() -> Iterator[Report | None]:
     with Progress(*columns, console=Console(stderr=True)) as bars:
 
         def report(stage: str, done: float, total: float) -> None:
-            if stage not in tasks:
-                tasks[stage] = bars.add_task(stage, total=total)
-            bars.update(tasks[stage], completed=done, total=total)
+            name = stage.partition(": ")[0]
+            if name not in tasks:
+                tasks[name] = bars.add_task(stage, total=total)
+            bars.update(tasks[name], description=stage, completed=done, total=total)
 
         yield report

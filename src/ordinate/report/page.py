@@ -33,9 +33,9 @@ class Page:
 
 def kinds() -> dict[str, Callable[[Mapping[str, Any]], Page]]:
     """What reads each kind of result: a function from its JSON to a page."""
-    from ordinate.report import proof
+    from ordinate.report import card, proof
 
-    return {"prove": proof.page}
+    return {"prove": proof.page, "validate": card.page}
 
 
 def render(result: Mapping[str, Any]) -> str:

@@ -7,7 +7,6 @@ import torch
 from torch import Tensor, nn
 from transformers import DynamicCache
 from transformers.cache_utils import Cache
-from transformers.generation.configuration_utils import GenerationMode
 
 from ordinate.caches import Frozen, PerRow, Recompute, Regime, Stamp
 from ordinate.caches import regime as regime_named
@@ -20,6 +19,7 @@ from ordinate.transformers.acceleration import rotary_module
 from ordinate.transformers.cache import PositionCache
 from ordinate.transformers.call import Tokens, arguments_of, decoder_of, first_position, tokens_of
 from ordinate.transformers.decoders import check_decoder
+from ordinate.transformers.generation import check_generation
 from ordinate.transformers.length_tables import LengthTables
 from ordinate.transformers.rerun import alike, last_tokens, whole_text
 from ordinate.transformers.row_lengths import are_turned_otherwise, row_lengths
@@ -234,27 +234,14 @@ class Caching:
             given = model_kwargs.get("cache")
             if given is not None:
                 self._checked(given)
-            self._check_generation(generation_mode, longest)
+            by_length = {name: self._groups[name] for name in self._by_length}
+            check_generation(self.regime, by_length, generation_mode, longest)
             own(generation_config, model_kwargs, generation_mode, batch, longest)
             made = model_kwargs.get("cache")
             if made is not None and given is None:
                 model_kwargs["cache"] = self.new_cache(made)
 
         return prepare
-
-    def _check_generation(self, mode: Any, longest: int) -> None:
-        if isinstance(self.regime, Frozen) and longest > self.regime.fixed:
-            raise InputError(
-                f"generate may come to {longest} tokens, which a cache frozen at length {self.regime.fixed} cannot hold"
-            )
-        if isinstance(self.regime, Recompute) and mode == GenerationMode.ASSISTED_GENERATION:
-            for name in self._by_length:
-                stretch = self._groups[name].stretch
-                if stretch is not None and stretch.settled(longest) != stretch.settled(1):
-                    raise InputError(
-                        f"regime 'recompute' cannot check several drafted tokens in one pass past {stretch.name}'s "
-                        "window, since each is turned by a length of its own: use 'per_row' or 'frozen'"
-                    )
 
 
 _PREPARE = "_prepare_cache_for_generation"

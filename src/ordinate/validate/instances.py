@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from ordinate.errors import InputError, got, non_negative_integer, one_of
+from ordinate.errors import InputError, got, non_negative_integer, one_of, positive_integer
 
 ROLES = ("evidence", "decoy")
 CONTROLS = ("no_context", "evidence_removed", "evidence_swapped", "evidence_only", "altered_answers")
@@ -65,11 +65,12 @@ class Instance:
 
     Args:
         task, index, seed: whence it comes; with the tokenizer of the words they determine all the rest
+        members: how many instances in a row are one unit: 2 for a minimal pair, whose members are laid out alike
         records: what is placed in the text
         ordered: the records are told in the order given; else the builder draws an order, the same at every length
             and depth, in which evidence has no rank of its own
-        gap: where evidence is kept together (places "start", "middle", "end", or one fraction), the least share of
-            the context between the beginnings of neighbouring evidence records
+        gap: where records are kept together (at all places but "spread" and "reversed"), the least share of the
+            context between the beginnings of neighbouring ones
         question: what is asked, after the context
         lead: what the answer follows
         answer: the canonical parts of the answer; what `score` compares
@@ -89,6 +90,7 @@ class Instance:
     records: tuple[Record, ...]
     question: str
     answer: tuple[str, ...]
+    members: int = 1
     ordered: bool = False
     gap: float = 0.0
     lead: str = "Answer:"
@@ -103,6 +105,7 @@ class Instance:
         """Check."""
         non_negative_integer("index", self.index)
         non_negative_integer("seed", self.seed)
+        positive_integer("members", self.members)
         names = [record.name for record in self.records]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
@@ -118,6 +121,11 @@ class Instance:
         for name, control in self.controls.items():
             if one_of("the name of a control", name, CONTROLS) != control.control:
                 raise InputError(f"the control {name!r} must have it as its control, got {control.control!r}")
+
+    @property
+    def unit(self) -> int:
+        """The number of its unit: layouts are drawn by it."""
+        return self.index // self.members
 
     @property
     def evidence(self) -> tuple[Record, ...]:

@@ -23,6 +23,11 @@ def one_too_near(call):
     return call.positions - 1 if call.past else call.positions
 
 
+def one_token_prompt(call):
+    """A prompt of one token is counted twice: when it is read and when the next pass begins."""
+    return call.positions + 1 if call.past == 1 else call.positions
+
+
 def prefix_hit(call):
     """What follows a reused prefix starts at its last position; single tokens are right."""
     return call.positions - 1 if call.past and call.tokens > 1 else call.positions

@@ -46,6 +46,8 @@ SCOPES = {
         Scope("one_layer", layer=1),
         Scope("one_head", head=1),
         Scope("later_rows", first_row=1),
+        # No part that every fault is planted in: only batches of more than three rows show it.
+        Scope("fourth_row_on", first_row=3),
         Scope("far", first_position=FAR),
     )
 }

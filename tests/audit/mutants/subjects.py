@@ -54,9 +54,9 @@ def clean(subject, dtype=torch.float32):
 
 
 def mutant(name, scope="everywhere", dtype=torch.float32):
-    """A model with one fault, in one part of it."""
-    fault = FAULTS[name]
-    assert scope in fault.scopes, (name, scope)
+    """A model with one fault, by its name or as it is, in one part of the model."""
+    fault = FAULTS[name] if isinstance(name, str) else name
+    assert ("later_rows" if scope == "fourth_row_on" else scope) in fault.scopes, (name, scope)
     return _made(fault.subject, fault, SCOPES[scope], dtype)
 
 

@@ -8,7 +8,7 @@ import torch
 
 from ordinate.audit.base import Check, Outcome
 from ordinate.audit.runs import Run, stacked
-from ordinate.audit.subject import Subject
+from ordinate.audit.subject import SHORTEST, Subject
 
 _BEYOND, _DECODED = 8, 8
 _AFFORDABLE = 2e12
@@ -30,6 +30,8 @@ class BatchOfLengths(Check):
         size = sum(parameter.numel() for parameter in subject.model.parameters())
         if 2.0 * size * ((subject.crossing or 0) + _BEYOND) > _AFFORDABLE:
             return f"a text of {(subject.crossing or 0) + _BEYOND} tokens takes too long for a model of this size"
+        if subject.length < 2 * SHORTEST:
+            return f"half of a text of {subject.length} tokens is too short to be a row of its own"
         return None
 
     def outcomes(self, subject: Subject) -> Iterator[Outcome]:

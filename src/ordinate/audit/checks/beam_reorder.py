@@ -12,7 +12,6 @@ from ordinate.audit.subject import Subject
 
 _MOST = 128
 _TAIL = 12
-_BEFORE, _ORDER = (0, 1, 0), (1, 0, 1)
 
 
 class BeamReorder(Check):
@@ -30,16 +29,19 @@ class BeamReorder(Check):
     def outcomes(self, subject: Subject) -> Iterator[Outcome]:
         end = min(_MOST, subject.length)
         start = max(end - _TAIL, end // 2)
-        after = tuple(_BEFORE[place] for place in _ORDER)
+        before = subject.batch(end)
+        # Neighbours change places, so that every beam goes on as another row.
+        order = [place + 1 if place % 2 == 0 and place + 1 < len(before) else place - 1 for place in range(len(before))]
+        after = tuple(before[place] for place in order)
 
         def reordered() -> Run:
-            prefix = subject.chunked([start], ids=subject.rows(_BEFORE, start))
-            subject.on_cache(prefix.cache, "reorder_cache", torch.tensor(_ORDER))
+            prefix = subject.chunked([start], ids=subject.rows(before, start))
+            subject.on_cache(prefix.cache, "reorder_cache", torch.tensor(order))
             tail = subject.rows(after, end)[:, start:]
             return replace(subject.chunked([end - start - 4, *[1] * 4], ids=tail, after=prefix), of=after)
 
         def control() -> Run:
             sizes = [start, end - start - 4, *[1] * 4]
-            return replace(subject.chunked(sizes, ids=subject.rows(_BEFORE, end)), of=_BEFORE)
+            return replace(subject.chunked(sizes, ids=subject.rows(before, end)), of=before)
 
-        yield self.compared(subject, "3 beams reordered", reordered, control=control)
+        yield self.compared(subject, f"{len(before)} beams reordered", reordered, control=control)

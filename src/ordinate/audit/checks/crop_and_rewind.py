@@ -39,17 +39,22 @@ class CropAndRewind(Check):
                 subject,
                 f"{removed} tokens taken off",
                 cropped,
-                control=lambda: subject.chunked([kept, end - kept], ids=subject.ids[:, :end]),
+                control=lambda: rewound(subject, kept, 0, end, 3),
                 unseen=lambda cropped=cropped: cropped(4),
             )
 
 
 def rewound(subject: Subject, kept: int, removed: int, end: int, seed: int) -> Run:
-    """A prefix of `kept` tokens, `removed` tokens of something else, those taken off again, and the ids after it."""
+    """A prefix of `kept` tokens, `removed` tokens of something else, those taken off again, and the ids after it.
+
+    With none removed nothing is cropped: the same passes otherwise.
+    """
     start = subject.chunked([1], ids=subject.ids[:, :1])
     subject.recording(start.cache)
     prefix = subject.chunked([kept - 1], ids=subject.ids[:, 1:kept], after=start)
-    junk = subject.other_ids(seed, 2 * removed).reshape(2, -1)
-    cache = subject.chunked([removed], ids=junk, after=prefix).cache
-    subject.crop(cache, removed)
-    return subject.chunked([end - kept], ids=subject.ids[:, kept:end], after=replace(prefix, cache=cache))
+    if removed:
+        junk = subject.other_ids(seed, 2 * removed).reshape(2, -1)
+        cache = subject.chunked([removed], ids=junk, after=prefix).cache
+        subject.crop(cache, removed)
+        prefix = replace(prefix, cache=cache)
+    return subject.chunked([end - kept], ids=subject.ids[:, kept:end], after=prefix)

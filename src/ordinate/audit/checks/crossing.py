@@ -9,8 +9,9 @@ from torch import Tensor
 
 from ordinate.audit.base import Check, Outcome
 from ordinate.audit.runs import Run, stacked
+from ordinate.audit.sizes import crossing
 from ordinate.audit.subject import Subject
-from ordinate.caches import Recompute
+from ordinate.caches import Frozen, Recompute
 
 _BEFORE, _BEYOND = 4, 8
 _AFFORDABLE = 2e12
@@ -34,6 +35,9 @@ class Crossing(Check):
 
     def applies(self, subject: Subject) -> str | None:
         if subject.crossing is None:
+            frozen = subject.caching is not None and isinstance(subject.caching.regime, Frozen)
+            if frozen and crossing(subject.spec) is not None:
+                return f"the cache is frozen at {subject.window} tokens, fewer than this takes"
             return "no frequency depends on the length"
         if not subject.call.decodes:
             return "the model keeps no cache"

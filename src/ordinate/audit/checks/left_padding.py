@@ -12,7 +12,6 @@ _MOST = 192
 _STEPS = 6
 # Every row is padded, so that no row's positions are its slots.
 _FURTHER = 5
-_OF = (0, 1, 0)
 
 
 class LeftPadding(Check):
@@ -34,7 +33,8 @@ class LeftPadding(Check):
 
     def outcomes(self, subject: Subject) -> Iterator[Outcome]:
         width = min(_MOST, subject.length)
-        lengths = (2 * width // 3, width, width // 3)
+        of = subject.batch(width + _FURTHER)
+        lengths = padded_lengths(width, len(of))
         against = subject.rows_alone(lengths)
         other = 1 if subject.padding_id != 1 else 2
         for steps in (0, _STEPS):
@@ -44,9 +44,14 @@ class LeftPadding(Check):
 
             def control(steps: int = steps) -> Run:
                 sizes = [width - steps, *[1] * steps]
-                return replace(subject.chunked(sizes, ids=subject.rows(_OF, width)), of=_OF)
+                return replace(subject.chunked(sizes, ids=subject.rows(of, width)), of=of)
 
             case = f"rows of {', '.join(map(str, lengths))} tokens" + (f", {steps} of them one by one" * bool(steps))
             yield self.compared(
                 subject, case, padded, against, control=control, unseen=lambda padded=padded: padded(other)
             )
+
+
+def padded_lengths(width: int, rows: int) -> tuple[int, ...]:
+    """Tokens of the rows of a padded batch, of which the second is the longest."""
+    return (2 * width // 3, width, width // 3, width // 2, 3 * width // 4)[:rows]

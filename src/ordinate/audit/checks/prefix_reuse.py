@@ -27,10 +27,12 @@ class PrefixReuse(Check):
     def outcomes(self, subject: Subject) -> Iterator[Outcome]:
         edges = [b + d for b in _BLOCKS for d in (-1, 0, 1) if b + d + _TAIL <= subject.length]
         prefix: Run | None = None
+        pieces: list[int] = []
         for edge in edges or [subject.length // 2]:
             past = 0 if prefix is None else prefix.tokens
             prefix = subject.chunked([edge - past], ids=subject.ids[:, past:edge], after=prefix)
             kept = deepcopy(prefix.cache)
+            pieces.append(edge - past)
             end = min(edge + _TAIL, subject.length)
 
             def reused(edge: int = edge, end: int = end, prefix: Run = prefix, kept: object = kept) -> Run:
@@ -39,6 +41,6 @@ class PrefixReuse(Check):
                 return subject.chunked([end - edge], ids=subject.ids[:, edge:end], after=prefix, cache=kept)
 
             def control(edge: int = edge, end: int = end) -> Run:
-                return subject.chunked([edge, end - edge], ids=subject.ids[:, :end])
+                return subject.chunked([*pieces, end - edge], ids=subject.ids[:, :end])
 
             yield self.compared(subject, f"a prefix of {edge} tokens", reused, control=control)

@@ -5,11 +5,11 @@ from typing import ClassVar
 
 from ordinate.audit.base import Check, Outcome
 from ordinate.audit.checks.batch_rows import beside
+from ordinate.audit.checks.left_padding import padded_lengths
 from ordinate.audit.runs import Run
 from ordinate.audit.subject import Subject
 
 _MOST = 192
-_OF = (0, 1, 0)
 
 
 class RightPadding(Check):
@@ -27,7 +27,8 @@ class RightPadding(Check):
 
     def outcomes(self, subject: Subject) -> Iterator[Outcome]:
         width = min(_MOST, subject.length)
-        lengths = (2 * width // 3, width, width // 3)
+        of = subject.batch(width)
+        lengths = padded_lengths(width, len(of))
         against = subject.rows_alone(lengths)
         other = 1 if subject.padding_id != 1 else 2
 
@@ -37,4 +38,4 @@ class RightPadding(Check):
         case = f"rows of {', '.join(map(str, lengths))} tokens"
         # In a model that takes padding by its id, other ids are no padding.
         unseen = (lambda: padded(other)) if subject.call.decodes else None
-        yield self.compared(subject, case, padded, against, control=lambda: beside(subject, _OF, width), unseen=unseen)
+        yield self.compared(subject, case, padded, against, control=lambda: beside(subject, of, width), unseen=unseen)

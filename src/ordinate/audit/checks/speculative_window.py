@@ -32,7 +32,7 @@ class SpeculativeWindow(Check):
         end = start + _ROUNDS * _ACCEPTED + window
         if end > subject.length:
             return
-        sizes = [start, *[_ACCEPTED] * _ROUNDS, window]
+        sizes = [1, start - 1, *[_ACCEPTED] * _ROUNDS, window]
         yield self.compared(
             subject,
             f"{_ROUNDS} windows of {window} tokens, {_REJECTED} of each rejected",

@@ -28,6 +28,8 @@ class TorchCompile(Check):
     def applies(self, subject: Subject) -> str | None:
         if sys.version_info >= (3, 15):
             return "torch cannot trace under this Python"
+        if subject.caching is not None and subject.crossing is not None:
+            return "under use_cache each row is turned by a length that is read from its positions, which is not traced"
         layers = getattr(subject.model.config.get_text_config(), "num_hidden_layers", 0) or 0
         return f"tracing {layers} layers takes too long" if layers > _MOST_LAYERS else None
 

@@ -6,8 +6,9 @@ need("validate", "httpx2")
 
 from ordinate.audit.server.asking import asked  # noqa: E402
 from ordinate.audit.server.budget import Budget  # noqa: E402
-from ordinate.audit.server.client import Limits, ServerFault, read_key  # noqa: E402
-from ordinate.audit.server.run import ServerAudit, audit_server, check_names, find_check  # noqa: E402
+from ordinate.audit.server.client import Limits, ServerFault  # noqa: E402
+from ordinate.audit.server.keys import read_key  # noqa: E402
+from ordinate.audit.server.run import ServerAudit, audit_probed, audit_server, check_names, find_check  # noqa: E402
 
 __all__ = [
     "Budget",
@@ -15,6 +16,7 @@ __all__ = [
     "ServerAudit",
     "ServerFault",
     "asked",
+    "audit_probed",
     "audit_server",
     "check_names",
     "find_check",

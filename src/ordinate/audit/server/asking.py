@@ -1,11 +1,10 @@
 """The audit of a server as the command line asks for it."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from ordinate.audit.server.budget import Budget
-from ordinate.audit.server.client import check_key, read_key
+from ordinate.audit.server.keys import given_key
 from ordinate.audit.server.run import Report, ServerAudit, audit_server
 from ordinate.errors import InputError
 
@@ -44,14 +43,10 @@ def asked(
         Unavailable: as for `audit_server`
     """
     if not model:
-        raise InputError("--url needs --model, the model's name at the server")
-    if key_file is not None and key_variable is not None:
-        raise InputError("the key must come from a file or from an environment variable, got both")
-    key = read_key(key_file)
-    if key_variable is not None:
-        if key_variable not in os.environ:
-            raise InputError(f"the environment variable {key_variable}, which should hold the key, is not set")
-        key = check_key(os.environ[key_variable], f"the environment variable {key_variable}")
+        raise InputError(
+            f"--url needs --model, the model's name at the server: {url.rstrip('/')}/models lists what it serves"
+        )
+    key = given_key(key_file, key_variable)
     budget = Budget(requests, tokens, seconds)
     return audit_server(
         url, model, tokenizer=tokenizer, window=window, budget=budget, key=key, checks=checks, progress=progress

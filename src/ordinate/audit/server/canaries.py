@@ -5,6 +5,7 @@ what comes next, if only a little; changing a part that was cut away changes not
 in turn, and nothing is asked of the model's wit; a model that can repeat canaries says it at less cost.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ordinate.audit.server.comparison import Gap, gap
@@ -18,11 +19,49 @@ _SHORT = 8
 # How far above the noise a change must be to come from the part that was changed.
 _ABOVE = 4.0
 
-# So many canaries repeated say that those which are not were not read.
-_MANY = 3
+MANY = 3
+"""So many canaries repeated say that those which are not were not read."""
 
 # A count that lacks more than this part of what was sent admits a cut.
 _PART = 16
+
+
+def told(number: int, code: str) -> str:
+    """The sentence of one canary."""
+    return f"The code of note {number} is {code}."
+
+
+def begun(number: int, last: str = "is") -> str:
+    """The beginning of that sentence, which asks for its end."""
+    return f"The code of note {number} {last}"
+
+
+def longest_run(missing: Sequence[int]) -> list[int]:
+    """The longest run of neighbours: among noise, a single part may look unread by chance.
+
+    >>> longest_run([0, 3, 4, 8])
+    [3, 4]
+    """
+    runs: list[list[int]] = []
+    for part in missing:
+        if runs and runs[-1][-1] == part - 1:
+            runs[-1].append(part)
+        else:
+            runs.append([part])
+    return max(runs, key=len, default=[])
+
+
+def cut(missing: Sequence[int]) -> str:
+    """The kind of fault, by the parts that were not read.
+
+    >>> cut([0, 1]), cut([3, 4]), cut([8])
+    ('truncation_head', 'truncation_middle', 'truncation_tail')
+    """
+    if HEAD in missing and TAIL in missing:
+        return "truncation"
+    if HEAD in missing:
+        return "truncation_head"
+    return "truncation_tail" if TAIL in missing else "truncation_middle"
 
 
 @dataclass(frozen=True)
@@ -47,9 +86,9 @@ class Canaried:
         """The prompt."""
         parts = [writer.text(self.opening)]
         for index, code in enumerate(self.codes):
-            parts.append(writer.text(f" The code of note {index} is {code}."))
+            parts.append(writer.text(f" {told(index, code)}"))
             parts += self.proses[index : index + 1]
-        parts.append(writer.text(f" The code of note {self.asked} {self.last}"))
+        parts.append(writer.text(f" {begun(self.asked, self.last)}"))
         return writer.joined(*parts)
 
     def change(self, part: int, writer: Writer, *, whole: bool) -> "Canaried":
@@ -203,7 +242,7 @@ def _part(
             return found
     if recalled is not None and part in recalled:
         return True
-    if recalled is not None and len(recalled) >= _MANY:
+    if recalled is not None and len(recalled) >= MANY:
         return False
     expected = server.expected_tokens(canaried.write(server.writer), endpoint)
     admitted = counted is not None and expected is not None and counted < expected - expected // _PART

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from ordinate.audit.base import Outcome
+from ordinate.audit.names import identifier
 from ordinate.audit.server.server import Server
 
 
@@ -25,7 +26,7 @@ class ServerCheck(ABC):
     @property
     def id(self) -> str:
         """The check's name as it is typed and printed."""
-        return self.name.replace("_", "-")
+        return identifier(self.name)
 
     def applies(self, server: Server) -> str | None:
         """None where the check has something to say of this server; else, in a sentence, why not."""

@@ -2,10 +2,10 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, TypeVar
 
@@ -14,13 +14,13 @@ import msgspec
 
 from ordinate import __version__
 from ordinate.audit.server.budget import Budget
+from ordinate.audit.server.events import read_events
 from ordinate.errors import InputError, Unavailable
-from ordinate.files.regular import open_regular
 
 Reason = Literal["connection", "timeout", "size", "rubbish", "redirect", "busy", "fault"]
 
-_KEY_BYTES = 4096
 _MESSAGE = 200
+_LOOK = "start it, or look at the host, the port and the path, usually /v1, in --url"
 T = TypeVar("T")
 
 
@@ -60,7 +60,10 @@ class Limits:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a server said: the HTTP status and the JSON of the body, None where a refusal has none."""
+    """What a server said: the HTTP status and the JSON of the body, None where a refusal has none.
+
+    Where `stream` was asked for and given, the data are the events: each with the time since the request, [s].
+    """
 
     status: int
     data: Any
@@ -72,7 +75,7 @@ class Answer:
         for name in ("error", "message", "detail"):
             if isinstance(data, dict) and data.get(name):
                 data = data[name]
-        text = data if isinstance(data, str) else "" if data is None else str(data)
+        text = data if isinstance(data, str) else str(data) if data else ""
         return " ".join(text.split())[:_MESSAGE] or "no reason given"
 
 
@@ -87,6 +90,9 @@ class Client:
         limits: of one request
         budget: of all together
 
+    Attributes:
+        repeated: how many answers of each kind made a request be sent again, or given up
+
     Raises:
         InputError: a URL that is not http or https, or has a user, a query or a fragment in it
     """
@@ -99,6 +105,7 @@ class Client:
         if key is not None:
             headers["Authorization"] = f"Bearer {key}"
         self._headers = headers
+        self.repeated: dict[Reason, int] = {"busy": 0, "fault": 0, "connection": 0}
 
     def __enter__(self) -> "Client":
         # A loop of its own, so that the audit can be called from a notebook, which runs one already.
@@ -186,24 +193,29 @@ class Client:
 
     async def _send(self, method: str, address: str, body: dict[str, Any] | None, tokens: int) -> Answer:
         busy = faults = 0
+        streams = body is not None and body.get("stream") is True
         while True:
             self.budget.take(tokens)
             try:
-                status, headers, content = await self._once(method, address, body)
+                sent = time.monotonic()
+                status, headers, content, times = await self._once(method, address, body)
             except httpx2.TransportError as error:
                 faults += 1
+                self.repeated["connection"] += 1
                 if faults >= self.limits.faults or isinstance(error, httpx2.TimeoutException):
                     raise _lost(address, error) from error
                 await self._pause(None, faults, address)
                 continue
             if status == 429:
                 busy += 1
+                self.repeated["busy"] += 1
                 if busy >= self.limits.busy:
                     raise ServerFault("busy", f"{address} answered 429, too many requests, {busy} times in a row")
                 await self._pause(headers.get("retry-after"), busy, address)
                 continue
             if status >= 500 and status != 501:
                 faults += 1
+                self.repeated["fault"] += 1
                 if faults >= self.limits.faults:
                     message = Answer(status, _json(content)).message
                     raise ServerFault("fault", f"{address} answered {status} {faults} times: {message}")
@@ -212,13 +224,17 @@ class Client:
             if 300 <= status < 400:
                 where = headers.get("location", "nowhere")[:_MESSAGE]
                 raise ServerFault("redirect", f"{address} redirects to {where}, which is not followed: give that URL")
+            if streams and status < 300 and headers.get("content-type", "").startswith("text/event-stream"):
+                return Answer(status, read_events(content, times, sent))
             data = _json(content)
             if status < 300 and data is None:
                 start = content[:40].decode("utf-8", "replace")
                 raise ServerFault("rubbish", f"{address} must answer with JSON, got {start!r}")
             return Answer(status, data)
 
-    async def _once(self, method: str, address: str, body: dict[str, Any] | None) -> tuple[int, Any, bytes]:
+    async def _once(
+        self, method: str, address: str, body: dict[str, Any] | None
+    ) -> tuple[int, Any, bytes, list[tuple[int, float]]]:
         wait = min(self.limits.wait, self.budget.left())
         content = None if body is None else msgspec.json.encode(body)
         headers = {} if body is None else {"Content-Type": "application/json"}
@@ -229,51 +245,27 @@ class Client:
                 async with request as response:
                     if response.headers.get("content-encoding", "identity") != "identity":
                         raise ServerFault("rubbish", f"{address} answered compressed, which was not asked for")
-                    parts = bytearray()
+                    parts, times = bytearray(), []
                     async for part in response.aiter_raw():
                         parts += part
+                        times.append((len(parts), time.monotonic()))
                         if len(parts) > self.limits.size:
                             size = f"{self.limits.size} bytes"
                             raise ServerFault("size", f"{address} answered with more than {size}: given up")
-                    return response.status_code, response.headers, bytes(parts)
+                    return response.status_code, response.headers, bytes(parts), times
         except (TimeoutError, httpx2.TimeoutException) as error:
             self.budget.left()
             raise ServerFault("timeout", f"{address} did not answer in full within {wait:.3g} s") from error
 
     async def _pause(self, said: str | None, times: int, address: str) -> None:
         pause = min(0.25 * 2 ** (times - 1), self.limits.pause)
-        if said is not None and said.strip().isdigit():
+        if said is not None and said.isascii() and said.strip().isdigit():
             pause = float(said.strip())
             if pause > self.limits.pause:
                 raise ServerFault("busy", f"{address} asks to wait {pause:g} s, more than {self.limits.pause:g} s")
         if pause > self.budget.left():
             raise ServerFault("busy", f"{address} asks to wait longer than the budget's time allows")
         await asyncio.sleep(pause)
-
-
-def read_key(file: Path | None = None) -> str | None:
-    """The key in a file: its one line. A key on the command line would stand in the list of processes.
-
-    Raises:
-        InputError: no file, an empty one, or more than one line of printable ASCII
-    """
-    if file is None:
-        return None
-    with open_regular(file) as handle:
-        text = handle.read(_KEY_BYTES + 1)
-    return check_key(text.decode("latin-1"), str(file))
-
-
-def check_key(text: str, source: str) -> str:
-    """The key in a text, without the white space around it.
-
-    Raises:
-        InputError: not one line of printable ASCII; the message names the source alone
-    """
-    key = text.strip()
-    if not key or len(text) > _KEY_BYTES or not all("!" <= character <= "~" for character in key):
-        raise InputError(f"{source} must hold one key, a line of printable characters without spaces")
-    return key
 
 
 def _checked(url: str) -> str:
@@ -297,6 +289,6 @@ def _json(content: bytes) -> Any:
 
 def _lost(address: str, error: httpx2.TransportError) -> ServerFault:
     if isinstance(error, httpx2.TimeoutException):
-        return ServerFault("timeout", f"{address} could not be reached in time: {type(error).__name__}")
+        return ServerFault("timeout", f"{address} could not be reached in time: {type(error).__name__}; {_LOOK}")
     what = " ".join(str(error).split()) or type(error).__name__
-    return ServerFault("connection", f"{address} cannot be reached, or broke off: {what[:_MESSAGE]}")
+    return ServerFault("connection", f"{address} cannot be reached, or broke off: {what[:_MESSAGE]}; {_LOOK}")

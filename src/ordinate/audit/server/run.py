@@ -9,6 +9,7 @@ from typing import Any
 from ordinate import registry
 from ordinate.audit.base import Finding, Outcome, Where
 from ordinate.audit.kinds import kind
+from ordinate.audit.names import check_class, identifier
 from ordinate.audit.server.budget import Budget, Spent
 from ordinate.audit.server.check import ServerCheck
 from ordinate.audit.server.client import Client, Limits, ServerFault
@@ -91,29 +92,53 @@ def audit_server(
         Unavailable: httpx2 is not installed, or the server cannot be reached, answers nothing that can be used, or
             offers neither completions nor chat
     """
-    asked = [find_check(name) for name in (check_names() if checks is None else checks)]
+    for name in checks or ():
+        find_check(name)
     if window is not None and positive_integer("window", window) < _LEAST_WINDOW:
         raise InputError(f"window must be at least {_LEAST_WINDOW} tokens, got {window}")
-    sorted_lengths = sorted(
-        {positive_integer("length", length) for length in (LENGTHS if lengths is None else lengths)}
-    )
-    if not sorted_lengths or sorted_lengths[0] < _AROUND + 1:
-        raise InputError(f"lengths must be one or more, each of at least {_AROUND + 1} tokens, got {sorted_lengths}")
+    _sorted(lengths)
     local = None if tokenizer is None else LocalTokenizer(tokenizer)
     budget = budget or Budget()
     seed = secrets.randbits(32) if seed is None else seed
     if progress:
-        progress("probing", 0, len(asked) + 1)
+        progress("checks: probing the server", 0, len(check_names() if checks is None else checks) + 1)
     with Client(url, key=key, limits=limits, budget=budget) as client:
         try:
             server = probe(client, model, local, window, seed)
         except Spent as spent:
             raise InputError(f"{spent}, before it is known what {client.url} offers: allow more") from spent
-        server.lengths = _chosen(server, sorted_lengths, to_window=lengths is None)
+        return audit_probed(server, budget=budget, lengths=lengths, checks=checks, seed=seed, progress=progress)
+
+
+def audit_probed(
+    server: Server,
+    *,
+    budget: Budget,
+    lengths: Sequence[int] | None = None,
+    checks: Sequence[str] | None = None,
+    seed: int | None = None,
+    progress: Report | None = None,
+) -> ServerAudit:
+    """Audit a server that `probe` has opened; its client keeps to this budget meanwhile, whatever its own is.
+
+    Args:
+        server: not asked by others meanwhile
+        budget: of requests, tokens and time
+        lengths, checks, progress: as for `audit_server`
+        seed: of the prompts' beginnings, for the record
+
+    Raises:
+        InputError: a length or check that cannot be used
+    """
+    asked = [find_check(name) for name in (check_names() if checks is None else checks)]
+    client, own = server.client, server.client.budget
+    client.budget = budget
+    try:
+        server.lengths = _chosen(server, _sorted(lengths), to_window=lengths is None)
         outcomes, ended = _ask(server, asked, progress)
         facts = {
             "url": client.url,
-            "model": model,
+            "model": server.model,
             "offers": asdict(server.offers),
             "tokenizer": None if server.tokenizer is None else server.tokenizer.source,
             "lengths": list(server.lengths),
@@ -123,7 +148,16 @@ def audit_server(
             "seed": seed,
             "ended": ended,
         }
+    finally:
+        client.budget = own
     return ServerAudit(facts, tuple(outcomes), findings(outcomes))
+
+
+def _sorted(lengths: Sequence[int] | None) -> list[int]:
+    found = sorted({positive_integer("length", length) for length in (LENGTHS if lengths is None else lengths)})
+    if not found or found[0] < _AROUND + 1:
+        raise InputError(f"lengths must be one or more, each of at least {_AROUND + 1} tokens, got {found}")
+    return found
 
 
 def check_names() -> list[str]:
@@ -137,7 +171,7 @@ def find_check(name: str) -> ServerCheck:
     Raises:
         InputError: there is none; the message suggests the nearest
     """
-    return registry.lookup(_PACKAGE, name.replace("-", "_"), "check of a server")()
+    return check_class(_PACKAGE, name, "check of a server")()
 
 
 def findings(outcomes: Sequence[Outcome]) -> tuple[Finding, ...]:
@@ -159,7 +193,7 @@ def _finding(check: str, name: str, group: list[Outcome]) -> Finding:
         kind=name,
         severity=about.severity,
         title=about.title,
-        cases=tuple(outcome.case for outcome in group),
+        cases=tuple(f"{identifier(outcome.check)}: {outcome.case}" for outcome in group),
         where=best.where or Where(),
         evidence=f"{best.case}: {best.evidence}",
         numbers=best.numbers,
@@ -186,7 +220,7 @@ def _ask(server: Server, checks: list[ServerCheck], progress: Report | None) -> 
     ended, stalls = "", 0
     for index, check in enumerate(checks):
         if progress:
-            progress(check.title, index + 1, len(checks) + 1)
+            progress(f"checks: {check.id} ({index + 1} of {len(checks)})", index + 1, len(checks) + 1)
         if ended:
             outcomes.append(Outcome(check.name, "", "undecided", evidence=f"not asked: {ended}"))
             continue
@@ -208,7 +242,7 @@ def _ask(server: Server, checks: list[ServerCheck], progress: Report | None) -> 
             if fault.reason == "connection" or stalls >= _STALLS:
                 ended = str(fault)
     if progress:
-        progress("done", len(checks) + 1, len(checks) + 1)
+        progress("checks: done", len(checks) + 1, len(checks) + 1)
     return outcomes, ended
 
 

@@ -1,7 +1,7 @@
 """Instances laid out as prompts of exactly so many tokens."""
 
 from collections.abc import Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate, count, pairwise
 from typing import Any
 
 from ordinate.errors import InputError, non_negative_integer, positive_integer
@@ -9,7 +9,7 @@ from ordinate.validate.builder.filling import Filling
 from ordinate.validate.builder.material import Material
 from ordinate.validate.builder.modes import Frame, frame
 from ordinate.validate.builder.pieces import Piece, Seams
-from ordinate.validate.builder.placing import Places, fractions, gaps, ordered
+from ordinate.validate.builder.placing import Places, checked, gaps, ordered
 from ordinate.validate.builder.prompt import Placed, Prompt
 from ordinate.validate.builder.templates import Template, read_template
 from ordinate.validate.builder.verification import verify
@@ -50,6 +50,9 @@ class Builder:
         self.template = read_template(template, tokenizer) if isinstance(template, str) else template
         self._seams = Seams(tokenizer)
         self._materials: dict[str, Material] = {}
+        # numbers of as many digits may differ in tokens, which would lay out the members of a pair differently
+        lengths = [len(tokenizer.encode(_digits(number**7))) for number in range(10, 42)]
+        self._nonce_tokens = max(sorted(set(lengths)), key=lengths.count)
 
     def needed(self, instance: Instance, *, nonce: str | bool = True) -> int:
         """How many tokens an instance takes without any filler: nothing shorter can be built."""
@@ -91,8 +94,7 @@ class Builder:
         non_negative_integer("reserve", reserve)
         if limit is not None and length + reserve > limit:
             raise InputError(f"{length} tokens and {reserve} for the answer exceed the limit {limit}")
-        places = places if isinstance(places, str) else tuple(float(share) for share in places)
-        shares = fractions(instance, places)
+        places = checked(places, len(instance.evidence))
         records = ordered(instance, places)
         pieces = self._records(records, instance)
         around, line = self._frame(instance, nonce, f"{length} {places}")
@@ -107,12 +109,13 @@ class Builder:
         barred: set[int] = set()
         for _ in range(LAYOUTS):
             spaces, asked = gaps(
-                records,
                 counts,
-                shares,
+                [record.role == "evidence" for record in records],
+                places,
+                instance.gap,
                 room,
                 lambda tokens: tokens not in barred and material.pool.makes(tokens),
-                stream(instance.seed, instance.task, instance.index, "layout"),
+                stream(instance.seed, instance.task, instance.unit, "layout"),
             )
             whole = self._filled(row, spaces, material, instance, barred)
             if whole is not None:
@@ -148,7 +151,7 @@ class Builder:
             material,
             self._seams,
             material.filler.forbidden(instance),
-            stream(instance.seed, instance.task, instance.index, "filler"),
+            stream(instance.seed, instance.task, instance.unit, "filler"),
         )
         whole = [row[0]]
         for gap, (before, after) in zip(spaces, pairwise(row), strict=True):
@@ -162,9 +165,17 @@ class Builder:
     def _frame(self, instance: Instance, nonce: str | bool, use: str) -> tuple[Frame, str | None]:
         line = nonce if isinstance(nonce, str) else None
         if nonce is True:
-            drawn = digest(instance.seed, instance.task, instance.index, "nonce", f"{self.filler.identity} {use}")
-            line = f"Document {int.from_bytes(drawn[:8], 'little') % 10**8:08d}."
+            line = self._nonce(instance, f"{self.filler.identity} {use}")
         return frame(instance, self.mode, line, self.template, self.tokenizer, self._seams), line
+
+    def _nonce(self, instance: Instance, use: str) -> str:
+        """A line of digits of the instance's own, of as many tokens as every other such line."""
+        for number in count():
+            drawn = digest(instance.seed, instance.task, instance.index, "nonce", use, *[f"{number}"] * (number > 0))
+            line = _digits(int.from_bytes(drawn[:8], "little"))
+            if len(self.tokenizer.encode(line)) == self._nonce_tokens:
+                return line
+        raise AssertionError  # `count` does not end
 
     def _records(self, records: Sequence[Record], instance: Instance) -> list[Piece]:
         found = []
@@ -183,11 +194,15 @@ class Builder:
         return found
 
 
+def _digits(number: int) -> str:
+    return f"Document {number % 10**8:08d}."
+
+
 def _laid_out(
     whole: Sequence[Piece],
     pieces: Sequence[Piece],
     records: Sequence[Record],
-    asked: Sequence[int | None],
+    asked: Sequence[int],
     around: Frame,
 ) -> dict[str, Any]:
     """What the pieces in a row say of the prompt; `pieces` are the records' among them."""
@@ -197,8 +212,7 @@ def _laid_out(
     placed = {}
     for piece, record, wanted in zip(pieces, records, asked, strict=True):
         start, stop = starts[piece], starts[piece] + piece.count
-        requested = None if wanted is None else first + wanted
-        placed[record.name] = Placed(record.role, start, stop, requested, question - stop)
+        placed[record.name] = Placed(record.role, start, stop, first + wanted, question - stop)
     return {
         "ids": tuple(ids),
         "text": "".join(piece.text for piece in whole),

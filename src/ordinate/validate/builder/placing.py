@@ -1,19 +1,33 @@
-"""Where records are to stand: the places of the evidence, and all other records around it in their order."""
+"""Where records go: a layout that does not know which of them are evidence.
+
+Places that have a name lay out all records of an instance together. With m records in their order, filler of F tokens
+and record i behind f_i of these:
+
+    spread       f_i = F (i + u_i) / m, with u_i drawn once for all lengths
+    start        f_i = G_i
+    middle       f_i = (F - G_(m-1)) / 2 + G_i
+    end          f_i = F - G_(m-1) + G_i
+
+G_i is the filler that `gap` asks for before record i since the first, 0 where the task asks for none. No term holds a
+record's role, so that neither its distance to its neighbours nor that to the question says more of it than its rank
+does, and where no order is told the rank is drawn by lot. Places given as numbers are exact for the evidence; whoever
+knows the numbers knows the evidence by them, so that they are for charts of depth.
+"""
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 
 import numpy as np
 
 from ordinate.errors import InputError, got
 from ordinate.validate.instances import Instance, Record
-from ordinate.validate.streams import digest, stream
+from ordinate.validate.streams import digest
 
 PLACES = ("start", "middle", "end", "spread", "reversed")
-"""Where evidence may be asked to stand.
+"""Where records may be asked to stand, the evidence among them.
 
-start, middle, end: all of it together, `gap` of the context apart; spread: a random place in each of as many equal
-parts as there are evidence records; reversed: the layout of spread read from the end, for instances that are not
-told in order.
+start, middle, end: all side by side, `gap` of the context apart; spread: one in each of as many equal parts as there
+are records; reversed: the layout of spread read from the end, for instances that are not told in order.
 """
 
 Places = str | Sequence[float]
@@ -23,9 +37,10 @@ SHIFT = 256  # tokens: how far a record may be moved so that the filler closes
 def ordered(instance: Instance, places: Places) -> tuple[Record, ...]:
     """The records in the order in which they stand.
 
-    Where the task tells no order, records stand by the sha256 of their names: evidence has no rank of its own, and a
-    control that lacks some of the records keeps the order of the others. Places move filler, never records past one
-    another, so that "the first record" and "the last" are no answers at any place.
+    Where the task tells no order, records stand by the sha256 of their names: evidence has no rank of its own, both
+    members of a minimal pair have one order, and a control that lacks some of the records keeps that of the others.
+    Places move filler, never records past one another, so that "the first record" and "the last" are no answers at
+    any place.
     """
     if instance.ordered:
         if places == "reversed":
@@ -33,109 +48,109 @@ def ordered(instance: Instance, places: Places) -> tuple[Record, ...]:
         return instance.records
 
     def rank(record: Record) -> bytes:
-        return digest(instance.seed, instance.task, instance.index, "order", record.name)
+        return digest(instance.seed, instance.task, instance.unit, "order", record.name)
 
     return tuple(sorted(instance.records, key=rank, reverse=places == "reversed"))
 
 
-def fractions(instance: Instance, places: Places) -> tuple[float, ...]:
-    """At what share of the context each evidence record is to begin, in the order in which they stand.
-
-    0 is the context's beginning, 1 puts the record's last token at its end.
+def checked(places: Places, evidence: int) -> str | tuple[float, ...]:
+    """The places, when they can be asked for.
 
     Raises:
-        InputError: an unknown place, shares that do not rise from 0 to 1, another number of them than one or one for
-            each evidence record, or a gap that takes more than the whole context
+        InputError: an unknown name, shares that do not rise from 0 to 1, or another number of them than one or one for
+            each evidence record
     """
-    count = len(instance.evidence)
-    spaces = max(0, count - 1)
     if isinstance(places, str):
         if places not in PLACES:
             raise InputError(f"places must be one of {', '.join(PLACES)}, or shares of the context, got {got(places)}")
-        if places in ("spread", "reversed"):
-            drawn = stream(instance.seed, instance.task, instance.index, "spread").random(count)
-            spread = tuple((number + float(share)) / count for number, share in enumerate(drawn))
-            return spread if places == "spread" else tuple(1 - share for share in reversed(spread))
-        centre = {"start": 0.0, "middle": 0.5, "end": 1.0}[places]
-    else:
-        shares = tuple(float(share) for share in places)
-        if not all(0 <= share <= 1 for share in shares) or list(shares) != sorted(shares):
-            raise InputError(f"places must be shares of the context that rise from 0 to 1, got {got(places)}")
-        if len(shares) != 1:
-            if len(shares) != count:
-                raise InputError(f"places must be one share, or one for each of {count} evidence records, got {shares}")
-            return shares
-        centre = shares[0]
-    width = instance.gap * spaces
-    if width > 1:
-        raise InputError(
-            f"{count} evidence records cannot stand {instance.gap:g} of the context apart: gap is too wide"
-        )
-    first = min(max(centre - width / 2, 0.0), 1.0 - width)
-    return tuple(first + number * instance.gap for number in range(count))
+        return places
+    shares = tuple(float(share) for share in places)
+    if not shares or not all(0 <= share <= 1 for share in shares) or list(shares) != sorted(shares):
+        raise InputError(f"places must be shares of the context that rise from 0 to 1, got {got(places)}")
+    if len(shares) not in (1, evidence):
+        raise InputError(f"places must be one share, or one for each of {evidence} evidence records, got {shares}")
+    return shares
 
 
 def gaps(
-    records: Sequence[Record],
     counts: Sequence[int],
-    shares: Sequence[float],
+    evidence: Sequence[bool],
+    places: str | tuple[float, ...],
+    apart: float,
     filler: int,
     makes: Callable[[int], bool],
     generator: np.random.Generator,
-) -> tuple[list[int], list[int | None]]:
-    """How many tokens of filler stand before each record and after the last, and where evidence was asked to begin.
+) -> tuple[list[int], list[int]]:
+    """How many tokens of filler stand before each record and after the last, and where each was asked to begin.
 
-    Evidence begins exactly where it is asked to, or at the nearest place that the order of the records, and what
-    sentences can make, leave it; decoys stand at random places in between, spread evenly.
+    A record begins exactly where it is asked to, or at the nearest place that sentences can make and, for places given
+    as numbers, that the order of the records leaves it.
 
     Args:
-        records: in the order in which they stand
-        counts: their tokens
-        shares: of the context, for each evidence record
+        counts: tokens of the records, in the order in which they stand
+        evidence: which of them are evidence; without use for places that have a name
+        places: as `checked` gives them
+        apart: the least share of the context between the beginnings of neighbouring records that stand together
         filler: tokens of filler in all
         makes: whether sentences can make a number of tokens
-        generator: for the decoys' places
+        generator: of the layout
 
     Returns:
-        len(records) + 1 numbers of tokens that sum to `filler`; for each record its token in the context, None for
-        decoys
+        len(counts) + 1 numbers of tokens that sum to `filler`; for each record its token in the context
 
     Raises:
-        InputError: sentences cannot make what is left over
+        InputError: sentences cannot make what is left over, or `apart` takes more than there is
     """
-    context = filler + sum(counts)
-    asked: list[int | None] = []
-    fixed: list[int | None] = []
-    before = evidence = highest = 0
-    for record, count in zip(records, counts, strict=True):
-        if record.role == "evidence":
-            wanted = round(shares[evidence] * (context - count))
-            highest = min(max(wanted - before, highest), filler)
-            asked.append(wanted)
-            fixed.append(highest)
-            evidence += 1
+    before = list(accumulate(counts, initial=0))
+    context = filler + before[-1]
+    draws = generator.random(len(counts)).tolist()
+    if places in ("spread", "reversed"):
+        count = max(1, len(counts))
+        wanted = [int(filler * (number + draw) / count) for number, draw in enumerate(draws)]
+        if places == "reversed":
+            wanted = [filler - place for place in reversed(wanted)]
+    else:
+        inside = list(accumulate((max(0, round(apart * context) - count) for count in counts[:-1]), initial=0))
+        if inside[-1] > filler:
+            raise InputError(f"{len(counts)} records cannot begin {apart:g} of the context apart: gap is too wide")
+        if isinstance(places, str):
+            first = round({"start": 0.0, "middle": 0.5, "end": 1.0}[places] * (filler - inside[-1]))
+            wanted = [first + place for place in inside[: len(counts)]]
         else:
-            asked.append(None)
-            fixed.append(None)
-        before += count
-    return _closed(_filled(fixed, filler, generator), filler, makes), asked
+            wanted = _around(counts, before, evidence, places, inside, filler, draws)
+    asked = [place + token for place, token in zip(wanted, before, strict=False)]
+    return _closed(wanted, filler, makes), asked
 
 
-def _filled(fixed: Sequence[int | None], filler: int, generator: np.random.Generator) -> list[int]:
-    """Filler before each record in all; what stands between two fixed records is spread evenly, with chance."""
-    places: list[int] = []
-    draws = generator.random(len(fixed)).tolist()
-    low = index = 0
-    while index < len(fixed):
-        end = next((i for i in range(index, len(fixed)) if fixed[i] is not None), len(fixed))
-        high = filler if end == len(fixed) else fixed[end]
-        assert high is not None  # noqa: S101  # `end` was chosen so
-        run = end - index
-        places += [low + int((high - low) * (k + draws[index + k]) / run) for k in range(run)]
-        if end < len(fixed):
-            places.append(high)
-        low, index = high, end + 1
-    return places
+def _around(
+    counts: Sequence[int],
+    before: Sequence[int],
+    evidence: Sequence[bool],
+    shares: tuple[float, ...],
+    inside: Sequence[int],
+    filler: int,
+    draws: Sequence[float],
+) -> list[int]:
+    """Evidence at its shares, or the first of it at the one share; the other records beside the nearest in order."""
+    context = filler + before[-1]
+    known = [index for index, one in enumerate(evidence) if one]
+    anchors = known[: len(shares)] or [int(draws[0] * len(counts)) for _ in counts[:1]]
+    fixed: list[int] = []
+    for index, share in zip(anchors, shares, strict=False):
+        place = round(share * (context - counts[index])) - before[index]
+        fixed.append(min(max(place, *fixed[-1:], 0), filler))
+    wanted = []
+    for index in range(len(counts)):
+        group = sum(anchor <= index for anchor in anchors) - 1  # of the last anchor before it
+        if 0 <= group < len(anchors) - 1:  # between two, where the run parts is drawn
+            low, high = anchors[group], anchors[group + 1]
+            group += index > low + int(draws[low] * (high - low))
+        group = max(group, 0)
+        place = fixed[group] + inside[index] - inside[anchors[group]]
+        low = fixed[group] if anchors[group] <= index else max([0, *fixed[:group][-1:]])
+        high = fixed[group] if anchors[group] >= index else min([filler, *fixed[group + 1 : group + 2]])
+        wanted.append(min(max(place, low), high))
+    return wanted
 
 
 def _closed(places: Sequence[int], filler: int, makes: Callable[[int], bool]) -> list[int]:

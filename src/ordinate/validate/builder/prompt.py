@@ -12,14 +12,14 @@ class Placed:
     Args:
         role: "evidence" or "decoy"
         start, stop: its tokens in the prompt, [start, stop)
-        requested: the token at which evidence was asked to begin; None for a decoy
+        requested: the token at which the layout asked it to begin
         distance: tokens between its last and the question's first
     """
 
     role: str
     start: int
     stop: int
-    requested: int | None
+    requested: int
     distance: int
 
 

@@ -1,10 +1,13 @@
 """What fills a long text around the records: a filler a file, found by name."""
 
+from pathlib import Path
+
+from ordinate.errors import InputError
 from ordinate.registry import lookup
 from ordinate.registry import names as registered
 from ordinate.validate.fillers.base import Filler
 
-__all__ = ["Filler", "find", "names"]
+__all__ = ["Filler", "find", "named", "names"]
 
 
 def names() -> list[str]:
@@ -23,3 +26,17 @@ def find(name: str, *arguments: object) -> Filler:
         InputError: no filler has this name
     """
     return lookup(__name__, name, "filler")(*arguments)
+
+
+def named(name: str) -> Filler:
+    """The filler of a name that needs no argument, or of a text file's path.
+
+    Raises:
+        InputError: neither
+    """
+    if name != "file" and name in names():
+        return find(name)
+    if not Path(name).is_file():
+        known = ", ".join(one for one in names() if one != "file")
+        raise InputError(f"filler must be one of {known}, or a text file, got {name!r}")
+    return find("file", name)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ordinate.errors import InputError, finite
+from ordinate.errors import InputError, finite, positive_integer
 from ordinate.validate.statistics.verdicts import Verdict
 
 LOOKS = (24, 50, 100)
@@ -17,6 +17,12 @@ LOOKS = (24, 50, 100)
 # searches for them.
 _SUPPORTED = dict(zip(LOOKS, (2.4, 2.0, 1.95), strict=True))
 _REFUTED = dict(zip(LOOKS, (2.4, 2.2, 2.1), strict=True))
+
+# What the boundaries are multiplied by where a run ends at an earlier look, by that look, and those of "refuted" so
+# that its chance stays below 0.05 over the number of places; the same search finds them.
+_SUPPORTED_LAST = dict(zip(LOOKS, (0.76, 0.92, 1.0), strict=True))
+_REFUTED_LAST = dict(zip(LOOKS, (0.8, 0.92, 1.0), strict=True))
+_PLACES = {1: 1.0, 2: 1.17, 3: 1.25, 4: 1.3, 5: 1.32}
 
 RETAINED = 0.85
 """The share of the short score, above chance, that a length must keep to be supported."""
@@ -81,19 +87,25 @@ class Retention:
     instances: int
 
 
-def retention(pairs: Pairs, *, chance: float = 0.0, retained: float = RETAINED) -> Retention:
+def retention(
+    pairs: Pairs, *, chance: float = 0.0, retained: float = RETAINED, places: int = 1, last: int = LOOKS[-1]
+) -> Retention:
     """Decide at one of the looks whether the long length keeps its share of the short score.
 
     d = right at long - retained * right at short - (1 - retained) * chance
-    supported where score(d) >= boundary of the look, refuted where score(d) <= -boundary
+    supported where score(d) >= boundary of the look, refuted where score(d) <= -boundary of the look
 
     Args:
         pairs: all instances so far, as many as one of `LOOKS`
         chance: what a reader scores that uses no evidence, [1]
         retained: the share asked for, in (0, 1]
+        places: of how many such tests one refutation is enough to refute the whole: each of them is made at 5 % over
+            their number, while all of them must be supported, which needs no correction
+        last: the last look that is planned; nothing of the error rate is kept for looks behind it
 
     Raises:
-        InputError: another number of instances, or a chance or share outside its range
+        InputError: another number of instances, a look behind the last one, more than 5 places, or a chance or share
+            outside its range
 
     Source: the score test of a multinomial under a linear constraint, after Nam and Blackwelder 2002, Statistics in
     Medicine 21, 689-699 (ratio of paired proportions); looks: Lan and DeMets 1983, Biometrika 70, 659-663.
@@ -106,7 +118,12 @@ def retention(pairs: Pairs, *, chance: float = 0.0, retained: float = RETAINED) 
     if pairs.instances not in LOOKS:
         raise InputError(f"evidence is looked at after {', '.join(map(str, LOOKS))} instances, got {pairs.instances}")
     value = score(pairs, chance=chance, retained=retained)
-    above, below = _SUPPORTED[pairs.instances], _REFUTED[pairs.instances]
+    if positive_integer("places", places) not in _PLACES:
+        raise InputError(f"places must be at most {max(_PLACES)}, got {places}")
+    if last not in LOOKS or last < pairs.instances:
+        raise InputError(f"the last look must be one of {LOOKS} and not before {pairs.instances}, got {last}")
+    above = _SUPPORTED[pairs.instances] * _SUPPORTED_LAST[last]
+    below = _REFUTED[pairs.instances] * _REFUTED_LAST[last] * _PLACES[places]
     verdict: Verdict = "supported" if value >= above else "refuted" if value <= -below else "inconclusive"
     short = pairs.short - chance
     share = (pairs.long - chance) / short if short > 0 else None

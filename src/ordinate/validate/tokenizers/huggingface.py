@@ -110,7 +110,7 @@ class HuggingFaceTokenizer:
             return (number,)
         alone, with_specials = self.encode(_SAMPLE), self._tokenizer.encode(_SAMPLE).ids
         at = [i for i in range(len(with_specials)) if with_specials[i : i + len(alone)] == alone]
-        if not at:
+        if not alone or not at:
             raise InputError("the tokenizer must leave a text as it is when it adds special tokens, got other tokens")
         return tuple(with_specials[: at[0]])
 

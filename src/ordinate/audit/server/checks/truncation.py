@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ordinate.audit.base import Outcome, Where
-from ordinate.audit.server.canaries import HEAD, TAIL, Reading, read, shortest
+from ordinate.audit.server.canaries import TAIL, Reading, cut, longest_run, read, shortest
 from ordinate.audit.server.check import ServerCheck
 from ordinate.audit.server.client import ServerFault
 from ordinate.audit.server.prompts import CANARIES
@@ -81,10 +81,10 @@ class Truncation(ServerCheck):
             "recalled": None if reading.recalled is None else list(reading.recalled),
             "noise_nat": reading.noise,
         }
-        missing = _run(numbers["not_read"]) if reading.noise else numbers["not_read"]
+        missing = longest_run(numbers["not_read"]) if reading.noise else numbers["not_read"]
         counts = f"; it counts {reading.counted} tokens of {reading.expected}" if reading.fewer else ""
         if missing:
-            kind = _kind(missing)
+            kind = cut(missing)
             parts = ", ".join(map(str, missing))
             start = missing[0] * reading.sent // (CANARIES - 1)
             how = "no more than repeating the request does" if reading.noise else "nothing"
@@ -111,23 +111,3 @@ class Truncation(ServerCheck):
         noise = "gives no log-probabilities" if reading.noise is None else f"repeats only to {reading.noise:.2g} nat"
         evidence = f"the server {noise}, and the model repeats no canary: nothing tells what was read"
         return Outcome(self.name, case, "undecided", evidence=evidence, numbers=numbers)
-
-
-def _run(missing: list[int]) -> list[int]:
-    """The longest run of neighbours: among noise, a single part may look unread by chance."""
-    runs: list[list[int]] = []
-    for part in missing:
-        if runs and runs[-1][-1] == part - 1:
-            runs[-1].append(part)
-        else:
-            runs.append([part])
-    return max(runs, key=len, default=[])
-
-
-def _kind(missing: list[int]) -> str:
-    """Where a prompt was cut, by the parts that were not read."""
-    if HEAD in missing and TAIL in missing:
-        return "truncation"
-    if HEAD in missing:
-        return "truncation_head"
-    return "truncation_tail" if TAIL in missing else "truncation_middle"

@@ -1,0 +1,121 @@
+"""What a run will cost, said before anything is asked."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ordinate.errors import InputError
+from ordinate.validate.cells import Cell
+from ordinate.validate.statistics import LOOKS
+from ordinate.validate.tasks.associative_copy import AssociativeCopy
+from ordinate.validate.trials import Trial
+
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
+_AMOUNT = re.compile(r"(\d+(?:\.\d+)?)([kmg]?)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Tokens of prompts and answers together.
+
+    Args:
+        least: where every task is at its floor at the first look
+        most: where every length needs every look
+        requests: samples where every length needs every look
+        rate: tokens in a second as one prompt of a short length was measured; None where none was
+    """
+
+    least: int
+    most: int
+    requests: int
+    rate: float | None = None
+
+    @property
+    def seconds(self) -> tuple[float, float] | None:
+        """Least and most at that rate, [s]; long prompts take more for each token than short ones."""
+        return None if self.rate is None else (self.least / self.rate, self.most / self.rate)
+
+    def sentences(self) -> tuple[str, ...]:
+        """In words."""
+        words = [
+            f"{amount(self.least)} tokens where every task is at its floor, at most {amount(self.most)} "
+            f"in {self.requests} requests"
+        ]
+        if self.seconds is not None and self.rate is not None:
+            low, high = map(duration, self.seconds)
+            words.append(
+                f"{low} to {high} at the {self.rate:.0f} tokens/s of one short prompt; long prompts take more for "
+                "each token"
+            )
+        return tuple(words)
+
+
+def cost(cell: Cell) -> int:
+    """About how many tokens a request of a cell takes, [token]."""
+    if cell.measure == "margin":
+        return 2 * cell.length
+    if cell.measure == "copy":  # a row up to the first copy's end, and a whole one
+        level = {**AssociativeCopy.defaults, **dict(cell.difficulty)}
+        share = {"start": 0.0, "middle": 0.5}.get(cell.places, 1.0)
+        return round(cell.length * (1 + share)) + 2 * level["value"]
+    return cell.length + cell.reserve
+
+
+def estimate(trials: Iterable[Trial], *, rate: float | None = None, shard: tuple[int, int] | None = None) -> Estimate:
+    """The tokens of a plan.
+
+    Args:
+        trials: what is asked
+        rate: tokens in a second, where it is known
+        shard: which of how many parts; a part takes every look of its units
+    """
+    least = most = requests = 0
+    for trial in trials:
+        for cell in trial.cells:
+            units = trial.control_units if cell.control else trial.units
+            taken = units if shard is None else len(range(shard[0], units, shard[1]))
+            most += taken * trial.members * cost(cell)
+            requests += taken * trial.members
+            if cell.length == trial.short and not cell.control:
+                first = trial.units if trial.measure != "answer" else min(LOOKS[0], trial.units)
+                least += first * trial.members * cost(cell)
+    return Estimate(most if shard else least, most, requests, rate)
+
+
+def tokens(text: str) -> int:
+    """A number of tokens as it is written: "200000", "60k", "5M".
+
+    Raises:
+        InputError: it is none, or not above 0
+
+    >>> tokens("5M"), tokens("1.5k")
+    (5000000, 1500)
+    """
+    found = _AMOUNT.fullmatch(text.strip())
+    number = round(float(found[1]) * _UNITS[found[2].lower()]) if found else 0
+    if number < 1:
+        raise InputError(f"a budget must be a number of tokens such as 200000, 60k or 5M, got {text!r}")
+    return number
+
+
+def amount(number: float) -> str:
+    """A number in three digits.
+
+    >>> amount(61_440), amount(12_300_000), amount(640)
+    ('61.4k', '12.3M', '640')
+    """
+    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if number >= size:
+            return f"{number / size:.3g}{unit}"
+    return f"{number:.0f}"
+
+
+def duration(seconds: float) -> str:
+    """A time in words.
+
+    >>> duration(42), duration(610), duration(9000)
+    ('42 s', '10 min', '2.5 h')
+    """
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,153 @@
+"""What single tasks promise beyond the laws of all."""
+
+import re
+
+import pytest
+from validate_prompts import made
+from validate_samples import TOKENIZERS, tokenizer
+
+from ordinate.errors import InputError
+from ordinate.validate.tasks.passkey import OTHERS
+
+
+def edits(one: str, other: str) -> int:
+    """Levenshtein's distance, by its recurrence."""
+    row = list(range(len(other) + 1))
+    for i, a in enumerate(one, 1):
+        diagonal, row[0] = row[0], i
+        for j, b in enumerate(other, 1):
+            diagonal, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, diagonal + (a != b))
+    return row[-1]
+
+
+def test_near_keys_are_one_or_two_edits_apart_and_none_is_their_middle() -> None:
+    central = 0
+    for index in range(60):
+        instance = made("near_key").instance(0, index)
+        keys = [re.findall(r"\d+", record.text)[0] for record in instance.records]
+        distances = [[edits(a, b) for b in keys] for a in keys]
+        assert {d for i, row in enumerate(distances) for j, d in enumerate(row) if i != j} <= {1, 2}
+        central += all(sum(distances[0]) < sum(row) for row in distances[1:])
+    assert central < 20
+
+
+@pytest.mark.parametrize("tokens", TOKENIZERS)
+def test_the_pass_key_is_told_in_a_sentence_as_long_as_any_other(tokens: str) -> None:
+    written = tokenizer(tokens)
+    lengths = {len(written.encode(f"The {thing} key is lost")) for thing in ("pass", *OTHERS)}
+    assert len(lengths) == len({len(thing) for thing in OTHERS}) == 1
+
+
+def test_an_indirect_question_shares_no_content_word_with_the_record_that_answers_it() -> None:
+    small = {"is", "a", "of", "has", "at", "in", "which", "does", "the", "one", "now"}
+    for index in range(20):
+        instance = made("indirect").instance(0, index)
+        alias, fact = (set(re.findall(r"\w+", record.text.lower())) - small for record in instance.evidence)
+        asked = set(re.findall(r"\w+", instance.question.lower())) - small
+        assert not asked & fact
+        assert len(asked & alias) == 1
+
+
+@pytest.mark.parametrize("order", ["random", "forward", "backward"])
+@pytest.mark.parametrize("hops", [1, 2, 3, 4])
+def test_chains_are_all_of_one_length_and_told_in_their_order(hops: int, order: str) -> None:
+    for index in range(5):
+        instance = made("multi_hop").instance(0, index, hops=hops, chains=3, order=order, loose=2)
+        links = [re.findall(r"[A-Z]\w+", record.text) for record in instance.records]
+        onward = dict(links)
+        starts = [start for start in onward if start not in onward.values()]
+        lengths = []
+        for start in starts:
+            chain = [start]
+            while chain[-1] in onward:
+                chain.append(onward[chain[-1]])
+            lengths.append(len(chain) - 1)
+        assert sorted(lengths) == sorted([hops] * 3 + ([2] if hops == 1 else [1, 1]))
+        assert instance.ordered == (order != "random")
+        own = [record.text for record in instance.evidence]
+        assert len(own) == hops
+        if order != "random":
+            told = [re.findall(r"[A-Z]\w+", text)[0] for text in own]
+            chain = list(instance.facts["chain"][:-1])
+            assert told == (chain if order == "forward" else chain[::-1])
+        assert len(instance.choices) == 3
+
+
+def test_distractors_grow_without_moving_the_chain() -> None:
+    few, many = (made("multi_hop").instance(0, 3, loose=loose) for loose in (0, 6))
+    assert len(many.records) == len(few.records) + 6
+    assert len(many.evidence) == len(few.evidence)
+    with pytest.raises(InputError, match="would be a chain"):
+        made("multi_hop").instance(0, 3, hops=1, loose=1)
+
+
+def test_neither_dates_nor_counts_of_days_alone_tell_the_order() -> None:
+    """In every block of two pairs, the dates point to the answer in one and against it in the other; so do counts."""
+    by_dates, by_counts, by_telling, pairs = 0, 0, 0, 200
+    lengths = set()
+    for unit in range(pairs):
+        instance = made("event_order").instance(0, 2 * unit)
+        text = " ".join(record.text for record in instance.evidence)
+        lengths |= {len(record.text) for record in instance.records if "after" in record.text}
+        days = {a: int(day) for a, day in re.findall(r"The (\w+) feast was held on day (\d+)", text)}
+        links = {a: (int(n), b) for a, n, b in re.findall(r"The (\w+) feast was held (\d+) days after the (\w+)", text)}
+        one, other = re.findall(r"the (\w+) feast", instance.question)
+        yes = instance.answer == ("yes",)
+        by_dates += (days[links[one][1]] < days[links[other][1]]) == yes
+        by_counts += (links[one][0] < links[other][0]) == yes
+        by_telling += (text.index(f"The {one}") < text.index(f"The {other}")) == yes
+        assert days[links[one][1]] + links[one][0] != days[links[other][1]] + links[other][0]
+    assert by_dates == by_counts == pairs // 2
+    assert 75 < by_telling < 125
+    assert len(lengths) == 1  # of bytes, in which all names are equally long
+
+
+def test_the_last_state_alone_and_the_first_alone_are_right_in_a_third() -> None:
+    last = first = 0
+    for index in range(120):
+        instance = made("state_at_time").instance(0, index, updates=5)
+        who = re.findall(r"was (\w+) ", instance.question)[0]
+        towns = [re.findall(r"\w+", r.text)[-1] for r in instance.records if f" {who} " in r.text]
+        last += (towns[-1],) == instance.answer
+        first += (towns[0],) == instance.answer
+        assert set(towns) == set(instance.choices)
+    assert last == first == 40
+
+
+def test_what_agrees_in_other_words_is_no_contradiction() -> None:
+    """Without the pair in other words, comparing the wording would find every contradiction; with it, none alone."""
+    for unit in range(30):
+        for index in (2 * unit, 2 * unit + 1):
+            instance = made("contradiction").instance(0, index, agreeing=2)
+            owned: dict[tuple[str, str], list[str]] = {}
+            for record in instance.records:
+                who, count, thing = re.findall(r"says: (\w+) owns (.+) (\w+)\.", record.text)[0]
+                owned.setdefault((who, thing), []).append(count)
+            worded = [counts for counts in owned.values() if len(counts) == 2 and counts[0] != counts[1]]
+            assert len(worded) >= 2
+
+
+def test_a_citation_has_traps_with_every_word_of_the_statement() -> None:
+    for index in range(12):
+        instance = made("citation").instance(0, index)
+        who, thing, town = re.findall(r"that (\w+) has sold the (\w+) at (\w+)\?", instance.question)[0]
+        full = [r.role for r in instance.records if all(word in r.text for word in (who, thing, town))]
+        assert full.count("decoy") == 4 - instance.facts["support"]
+        assert full.count("evidence") == instance.facts["support"] == len(instance.answer)
+        near = [r for r in instance.records if sum(word in r.text for word in (who, thing, town)) == 2]
+        assert len(near) == len(instance.records) - len(full)
+
+
+def test_sums_counts_and_ranks_are_spread_evenly() -> None:
+    source = made("aggregation")
+    assert sorted(int(source.instance(0, i, kind="sum").answer[0]) for i in range(16)) == list(range(9, 25))
+    assert sorted(int(source.instance(0, i, kind="count").answer[0]) for i in range(5)) == [1, 2, 3, 4, 5]
+    assert sorted(int(source.instance(0, i, kind="distinct").answer[0]) for i in range(4)) == [1, 2, 3, 4]
+    ranks = []
+    for index in range(120):
+        instance = source.instance(0, index, kind="argmax")
+        amounts = sorted((int(re.findall(r"\d+", r.text)[0]) for r in instance.records), reverse=True)
+        best = max(int(re.findall(r"\d+", r.text)[0]) for r in instance.evidence)
+        ranks.append(amounts.index(best))
+    assert max(ranks.count(rank) for rank in range(6)) < 40
+    assert set(ranks) == set(range(6))

@@ -1,0 +1,178 @@
+"""The card: its headline, its figures, and that nothing a server says can be markup or a command in it."""
+
+import json
+from dataclasses import replace
+
+import msgspec
+import pytest
+from validate_runs import drawn, run, sampled, trial
+
+from ordinate.errors import InputError
+from ordinate.validate.cards import make
+from ordinate.validate.claims import MARGIN, STABILITY, Card, Claim, Row, card, profile
+from ordinate.validate.compatibility import figures
+from ordinate.validate.store import Manifest
+from ordinate.validate.written import headline, to_markdown, to_text
+
+EVIL = "<script>alert('x')</script> | `code` [a](http://example.org) \x1b[31mred\x07 \u202eback"
+
+
+def claim(subject, length, verdict, ability="retrieve"):
+    return Claim("L3", subject, ability, length, verdict)
+
+
+def of(*claims):
+    return Card({"model": "m"}, "smoke", tuple(claims))
+
+
+def manifest(*trials):
+    return Manifest("smoke", {"model": EVIL, "tokenizer": "t"}, 0, trials, notes=(EVIL,))
+
+
+def test_the_headline_is_the_least_of_the_tasks_above_their_floor_and_no_mean():
+    found = of(
+        claim("far", 1024, "supported"),
+        claim("far", 8192, "supported"),
+        claim("near", 1024, "supported"),
+        claim("near", 8192, "refuted"),
+        claim("floor", 1024, "not applicable"),
+        claim("near", 1024, "refuted", STABILITY),
+        claim("near", 1024, "inconclusive", MARGIN),
+    )
+    assert found.headline.subject == "near"
+    assert found.headline.effective == 1024
+    assert {reach.subject: reach.effective for reach in found.profile if reach.counts} == {
+        "far": 8192,
+        "near": 1024,
+        "floor": None,
+    }
+    assert "1,024 tokens, the least of 2 tasks above their floor: near" in headline(found)
+
+
+def test_a_task_that_reaches_nothing_takes_the_headline_with_it():
+    found = of(claim("far", 1024, "supported"), claim("lost", 1024, "inconclusive"))
+    assert found.headline.subject == "lost"
+    assert "below every tested length" in headline(found)
+
+
+@pytest.mark.parametrize("claims", [(), (claim("a", 512, "not applicable"),), (claim("a", 512, "supported", MARGIN),)])
+def test_without_a_task_above_its_floor_there_is_no_headline(claims):
+    assert of(*claims).headline is None
+    assert headline(of(*claims)).startswith("Effective length: none")
+
+
+def test_a_length_behind_one_that_is_not_supported_does_not_count():
+    claims = [claim("a", 512, "supported"), claim("a", 1024, "inconclusive"), claim("a", 2048, "supported")]
+    assert profile(claims)[0].effective == 512
+
+
+def test_a_card_comes_back_from_its_json_and_says_its_version():
+    one = trial(units=24)
+    found = make(manifest(one), drawn(one, lambda *_: 1.0))
+    document = json.loads(found.to_json())
+    assert document["schema_version"] == 1
+    assert card(document) == msgspec.convert(msgspec.to_builtins(found), Card)
+    assert document["headline"]["effective"] == 512
+    assert card(document).to_json() == found.to_json()
+
+
+@pytest.mark.parametrize("change", [{"schema_version": 2}, {"kind": "prove"}, {"claims": [{"level": "L9"}]}])
+def test_what_is_no_card_is_refused(change):
+    with pytest.raises(InputError):
+        card({**of().to_dict(), **change})
+
+
+def row(length, value, subject="passkey", units=20):
+    return Row(subject, "retrieve", "answer", length, "start", units, value, 0.0, 1.0)
+
+
+def test_compatibility_figures_are_what_their_rules_say():
+    rows = [row(256, 1.0), row(512, 0.9), row(1024, 0.84), row(2048, 0.15), row(4096, 0.2)]
+    found = {one.name: one for one in figures([*rows, *(row(n, 0.9, "near_key") for n in (256, 512, 1024, 4096))])}
+    # Means over the two tasks: 0.95, 0.9, 0.87 and 0.55 at the lengths that both have.
+    assert found["RULER 85.6"].value == 1024
+    assert [one.value for one in figures(rows) if one.name == "NoLiMa 85 %"] == [512]
+    assert [one.value for one in figures([row(256, 0.0)]) if one.name == "NoLiMa 85 %"] == [None]
+    assert found["passkey k-max"].value == 1024  # 4096 has 20 %, but 2048 has not
+    assert found["ten of ten"].value == pytest.approx(0.6915, abs=1e-4)
+    assert found["ten of ten"].unit == "share"
+    assert "point rule" in found["RULER 85.6"].rule
+
+
+def evil_card():
+    one = trial(units=24)
+
+    def answer(request):
+        return sampled(request, ("right", "unparsed", "error", "refused")[request.index % 4], response=EVIL, why=EVIL)
+
+    return make(manifest(one), run(one, answer))
+
+
+def test_failures_are_counted_and_the_first_few_of_each_are_listed():
+    found = evil_card()
+    assert found.outcomes == {"error": 6, "refused": 6, "right": 6, "unparsed": 6}
+    kinds = [one.outcome for one in found.failures]
+    assert {kind: kinds.count(kind) for kind in set(kinds)} == {"error": 5, "refused": 5, "unparsed": 5}
+
+
+def test_nothing_that_was_said_is_a_command_to_a_terminal():
+    for text in (to_text(evil_card()), to_markdown(evil_card())):
+        assert all(character.isprintable() or character == "\n" for character in text)
+        assert "\\x1b" in text
+
+
+def test_nothing_that_was_said_is_markup_in_markdown():
+    text = to_markdown(evil_card())
+    assert "<" not in text
+    assert "](" not in text
+    assert "://" not in text
+    rows = [line for line in text.split("\n") if line.startswith("| error")]
+    assert len(rows) == 5
+    assert {line.replace("\\|", "").count("|") for line in rows} == {7}
+
+
+def test_a_run_that_is_not_complete_and_a_part_of_one_say_so():
+    one = trial(units=24)
+    samples = drawn(one, lambda *_: 1.0)
+    half = make(replace(manifest(one), shard=(0, 2)), samples[:30])
+    assert half.model["complete"] is False
+    assert any("not complete" in caveat for caveat in half.caveats)
+    assert any("part 0 of 2" in caveat for caveat in half.caveats)
+    assert make(manifest(one), samples).model["complete"] is True
+
+
+def test_the_order_of_samples_does_not_change_a_card():
+    one = trial(places=("start", "end"), units=50)
+    samples = drawn(one, lambda length, *_: 0.9 if length == 256 else 0.7)
+    assert make(manifest(one), samples[::-1]).to_json() == make(manifest(one), samples).to_json()
+
+
+def caveats(one, answer):
+    return " ".join(make(manifest(one), run(one, answer)).caveats)
+
+
+def test_a_task_that_was_never_answered_is_not_called_one_that_a_small_model_fails():
+    one = trial()
+    found = caveats(one, lambda request: sampled(request, "error", why="the filler is too short"))
+    assert "no answer that counts: near_key;" in found
+    assert "at their floor" not in found
+    found = caveats(one, lambda request: sampled(request, "wrong"))
+    assert "at their floor and so not measured: near_key;" in found
+    assert "no answer that counts" not in found
+
+
+def test_a_margin_that_nothing_moves_does_not_say_that_the_task_is_at_its_floor():
+    one = trial(measure="margin", places=("spread",))
+
+    def measured(request):
+        return replace(sampled(request), outcome=None, numbers={"margin": 0.0, "evidence": 0.0, "swapped": 0.0})
+
+    found = make(manifest(one), run(one, measured))
+    assert [claim.verdict for claim in found.claims] == ["not applicable"]
+    assert "at their floor" not in " ".join(found.caveats)
+
+
+def test_a_run_of_other_levels_alone_lacks_no_samples():
+    for levels, said in ((["L1"], False), (["L1", "L3"], True)):
+        asked = replace(manifest(trial()), opening={"levels": levels})
+        assert any("the run is not complete" in caveat for caveat in make(asked, ()).caveats) is said
