@@ -1,6 +1,6 @@
 """A model as plain transformers loads it, on the CPU, where its weights fit into memory."""
 
-import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +17,7 @@ from ordinate.transformers.convert import checked_directory
 # Weights, and half as much again for what is computed.
 _SHARE = 1.5
 _OPTIONS = {"local_files_only": True, "trust_remote_code": False}
+_MEMORY = Path("/proc/meminfo")
 _TOKENIZERS = ("tokenizer.json", "tokenizer_config.json", "tokenizer.model", "vocab.txt", "vocab.json")
 # Of the text that is read: more tokens than any default length.
 _CHARACTERS = 20_000
@@ -114,8 +115,16 @@ def _loading(directory: Path) -> Iterator[None]:
 
 
 def _free_memory() -> int | None:
-    """What the operating system says is free [byte], or None where it does not say."""
-    try:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return None
+    """What a process can still take [byte], or None where the operating system does not say.
+
+    Pages that hold a copy of a file are given back when they are wanted, so they are free too: Linux counts them in
+    `MemAvailable`. The number of free pages leaves them out, and falls to nothing on a machine that reads files.
+    """
+    if _MEMORY.exists():
+        return _available(_MEMORY.read_text(encoding="ascii"))
+    return None
+
+
+def _available(text: str) -> int | None:
+    found = re.search(r"^MemAvailable:\s+(\d+) kB$", text, re.MULTILINE)
+    return int(found[1]) * 1024 if found else None
