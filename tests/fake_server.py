@@ -31,6 +31,7 @@ Manner = Literal[
     "mute",
     "half",
     "late",
+    "babble",
 ]
 
 
@@ -227,7 +228,7 @@ class Handler(BaseHTTPRequestHandler):
             state.completions += 1
             misbehaves = state.completions > state.fault.after
         if misbehaves and state.fault.manner:
-            return self.misbehave()
+            return self.misbehave(body)
         time.sleep(features.delay)
         if "logprobs" in body and not features.logprobs:
             return self.send_json(400, {"error": {"message": "logprobs are not supported"}})
@@ -315,7 +316,7 @@ class Handler(BaseHTTPRequestHandler):
                 state.waiting.remove(slot)
         return slot["other"] or choices
 
-    def misbehave(self) -> None:
+    def misbehave(self, body: dict[str, Any]) -> None:
         manner = self.state.fault.manner
         if manner == "stall":
             time.sleep(3)
@@ -335,6 +336,14 @@ class Handler(BaseHTTPRequestHandler):
             self.send_json(400, {})
         elif manner == "mute":
             self.send_json(200, {"choices": [{"index": 0, "finish_reason": "stop"}], "usage": {"prompt_tokens": 3}})
+        elif manner == "babble":  # well-formed, and with the right count
+            self.send_json(
+                200,
+                {
+                    "choices": [{"index": 0, "text": " quite so, quite so", "finish_reason": "stop"}],
+                    "usage": {"prompt_tokens": len(body["prompt"])},
+                },
+            )
         elif manner in ("half", "late"):
             end = {"error": {"message": "out of memory"}} if manner == "late" else {"choices": [{"text": "b"}]}
             self.send_stream([{"choices": [{"text": "a"}]}, end])

@@ -141,7 +141,10 @@ class Model:
         distance = drop
         if axes(self.group) > 1:
             lowest = min((min(e.position) for e in behind), default=self.ends[row])
-            distance = min(lowest, self.ends[row]) - min(min(e.position) for e in gone) if gone else 0
+            # It goes where what goes began, but past all that stays.
+            past = max((max(e.position) + 1 for e in self.rows[row] if e.rank < first), default=0)
+            start = max(past, min((min(e.position) for e in gone), default=0))
+            distance = max(min(lowest, self.ends[row]) - start, 0) if gone else 0
         for entry in behind:
             entry.position = tuple(p - distance for p in entry.position)
             entry.rank -= drop

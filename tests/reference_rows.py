@@ -12,8 +12,9 @@ from transformers.masking_utils import eager_mask
 from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 
 
-def llama_rows(model, ids):
-    """Logits of a Llama in plain torch: [tokens, vocabulary]."""
+def llama_rows(model, ids, positions=None):
+    """Logits of a Llama in plain torch: [tokens, vocabulary]; token j stands at j where no positions are given."""
+    positions = torch.arange(len(ids)) if positions is None else positions
     config, weights = model.config, dict(model.named_parameters())
     heads, kv_heads, dim = config.num_attention_heads, config.num_key_value_heads, config.head_dim
 
@@ -32,9 +33,9 @@ def llama_rows(model, ids):
         v = linear(f"{here}.self_attn.v_proj", y).unflatten(-1, (kv_heads, dim))
         rows = []
         for m in range(len(ids)):
-            frequencies, magnitude = turns(config, m + 1)
-            query = turn(q[m : m + 1], torch.tensor([m]), frequencies, magnitude)[0]
-            keys = turn(k[: m + 1], torch.arange(m + 1), frequencies, magnitude).repeat_interleave(heads // kv_heads, 1)
+            frequencies, magnitude = turns(config, int(positions[m]) + 1)
+            query = turn(q[m : m + 1], positions[m : m + 1], frequencies, magnitude)[0]
+            keys = turn(k[: m + 1], positions[: m + 1], frequencies, magnitude).repeat_interleave(heads // kv_heads, 1)
             values = v[: m + 1].repeat_interleave(heads // kv_heads, 1)
             shares = (torch.einsum("hd,nhd->hn", query, keys) / math.sqrt(dim)).softmax(-1)
             rows.append(torch.einsum("hn,nhd->hd", shares, values).flatten())
@@ -48,12 +49,12 @@ def llama_rows(model, ids):
 def turns(config, length):
     """Frequencies and magnitude of a text of this length, from the papers' formulas."""
     said, dim, window = config.rope_parameters, config.head_dim, config.max_position_embeddings
-    base, exponents = said["rope_theta"], torch.arange(0, dim, 2) / dim
+    base, exponents = said["rope_theta"], torch.arange(0, dim, 2, dtype=torch.float64) / dim
     if said["rope_type"] == "dynamic":
         grown = said["factor"] * max(length, window) / window - (said["factor"] - 1)
         return 1 / (base * grown ** (dim / (dim - 2))) ** exponents, 1.0
     original = said["original_max_position_embeddings"]
-    divisors = torch.tensor(said["long_factor" if length > original else "short_factor"])
+    divisors = torch.tensor(said["long_factor" if length > original else "short_factor"], dtype=torch.float64)
     return 1 / (divisors * base**exponents), math.sqrt(1 + math.log(said["factor"]) / math.log(original))
 
 
@@ -61,7 +62,7 @@ def turn(x, positions, frequencies, magnitude):
     """[tokens, heads, dim], halves paired."""
     angles = positions[:, None, None] * frequencies
     first, second = x.chunk(2, -1)
-    cos, sin = magnitude * angles.cos(), magnitude * angles.sin()
+    cos, sin = (magnitude * angles.cos()).to(x.dtype), (magnitude * angles.sin()).to(x.dtype)
     return torch.cat([first * cos - second * sin, second * cos + first * sin], -1)
 
 

@@ -1,6 +1,7 @@
 """The command line: exit codes, one-line errors, and data on stdout alone."""
 
 import json
+import os
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -267,6 +268,36 @@ dispatch.main()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_audit_says_where_out_cannot_lie_before_it_begins(capsys, tmp_path):
-    assert run(["audit", "no-such-model", "--out", str(tmp_path / "none" / "audit.json")]) == 2
-    assert "--out must lie in a directory that exists" in capsys.readouterr().err
+_WRITES_A_FILE = {
+    "audit": ["audit", "no-such-model"],
+    "describe": ["describe", "no-such-model"],
+    "plot": ["plot", "wavelengths", "no-such-model"],
+    "report": ["report", "no-such-result.json"],
+}
+
+
+@pytest.mark.parametrize("arguments", _WRITES_A_FILE.values(), ids=_WRITES_A_FILE)
+@pytest.mark.parametrize(
+    ("out", "words"),
+    [
+        ("none/found.svg", "--out must lie in a directory that exists"),
+        ("folder.svg", "--out must be a file, got the directory"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_refused_before_anything_is_read(capsys, tmp_path, arguments, out, words):
+    (tmp_path / "folder.svg").mkdir()
+    assert run([*arguments, "--out", str(tmp_path / out)]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_a_file_that_may_not_be_written_is_refused_too(capsys, tmp_path, monkeypatch):
+    (tmp_path / "found.txt").touch()
+    monkeypatch.setattr(os, "access", lambda path, mode: not (path == tmp_path / "found.txt" and mode == os.W_OK))
+    assert run(["describe", "no-such-model", "--out", str(tmp_path / "found.txt")]) == 2
+    assert "--out must be a file that can be written" in capsys.readouterr().err
+
+
+def test_a_file_that_is_there_is_written_again(tmp_path):
+    (tmp_path / "found.txt").write_text("before")
+    assert run(["describe", "smollm2", "--out", str(tmp_path / "found.txt")]) == 0
+    assert "before" not in (tmp_path / "found.txt").read_text()

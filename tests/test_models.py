@@ -1,12 +1,14 @@
 """Named models: found without importing the package that carries them, and said how to get where it is absent."""
 
 import hashlib
+import importlib
 import subprocess
 import sys
 
 import msgspec
 import pytest
 
+import ordinate
 from ordinate import models
 from ordinate.errors import InputError, Unavailable
 from ordinate.models import named
@@ -91,3 +93,35 @@ def test_a_damaged_record_is_reported(monkeypatch, tmp_path, content, message):
     monkeypatch.setattr(named, "_root", lambda: tmp_path)
     with pytest.raises(Unavailable, match=message):
         models.find(name)
+
+
+@pytest.mark.parametrize("name", models.published_names())
+def test_a_published_configuration_says_where_it_is_from_and_is_read_by_its_name(name):
+    record = models.published(name)
+    assert record.name == name
+    assert record.source.startswith("https://huggingface.co/")
+    assert record.source.endswith("/config.json")
+    assert record.title
+    spec = ordinate.read(name)
+    assert spec.name == name
+    assert spec.groups == ordinate.read(record.config).groups
+    assert not any("was not used" in warning for warning in spec.warnings)
+
+
+def test_no_published_configuration_hides_an_installed_model():
+    assert not set(models.published_names()) & set(models.names())
+
+
+def test_an_unknown_published_name_is_refused_with_a_suggestion():
+    with pytest.raises(InputError, match="did you mean 'llama-2-7b'"):
+        models.published("lama-2-7b")
+
+
+def test_a_damaged_published_configuration_says_so(monkeypatch, tmp_path):
+    (tmp_path / "broken.json").write_text("{")
+    (tmp_path / "other.json").write_text('{"name": "a", "title": "", "source": "", "config": {}}')
+    monkeypatch.setattr(importlib.import_module("ordinate.models.published"), "_root", lambda: tmp_path)
+    with pytest.raises(Unavailable, match="damaged"):
+        models.published("broken")
+    with pytest.raises(Unavailable, match="describes 'a'"):
+        models.published("other")

@@ -102,7 +102,7 @@ BY_HAND: tuple[tuple[str, dict[str, Any]], ...] = (
     (
         "albert aimv2_text_model align_text_model bert bert-generation bigbird_pegasus big_bird blenderbot "
         "blenderbot-small blip_text_model bros chinese_clip_text_model clip_text_model clipseg_text_model convbert "
-        "decision_transformer distilbert electra ernie fnet git gpt2 gpt_bigcode gpt_neo groupvit_text_model imagegpt "
+        "decision_transformer distilbert electra ernie fnet git gpt2 gpt_bigcode groupvit_text_model imagegpt "
         "layoutlm layoutlmv2 lxmert megatron-bert mobilebert openai-gpt owlvit_text_model owlv2_text_model rembert "
         "roc_bert siglip_text_model siglip2_text_model splinter squeezebert tapas vilt visual_bert",
         {"unrotated": "plain"},
@@ -119,6 +119,49 @@ BY_HAND: tuple[tuple[str, dict[str, Any]], ...] = (
     ("ctrl marian pegasus", {"unrotated": "concatenated"}),
     ("fsmt m2m_100 nllb-moe speech_to_text xglm", {"unrotated": "tensor2tensor"}),
     ("whisper", {"unrotated": "whisper"}),
+    # Local layers, every other one where nothing is said, and their window.
+    (
+        "gpt_neo",
+        {
+            "unrotated": "gpt_neo",
+            "layers": ["full_attention", "sliding_attention"] * 12,
+            "names": {
+                "num_attention_heads": "num_heads",
+                "num_hidden_layers": "num_layers",
+                "sliding_window": "window_size",
+            },
+            "defaults": {
+                "hidden_size": 2048,
+                "max_position_embeddings": 2048,
+                "num_heads": 16,
+                "num_layers": 24,
+                "window_size": 256,
+            },
+        },
+    ),
+    # A learned table, and T5's buckets besides.
+    ("mpnet", {"unrotated": "mpnet"}),
+    # A table for each of its two stacks.
+    (
+        "led",
+        {
+            "unrotated": "led",
+            "names": {
+                "hidden_size": "d_model",
+                "max_position_embeddings": "max_decoder_position_embeddings",
+                "num_attention_heads": "encoder_attention_heads",
+                "num_hidden_layers": "encoder_layers",
+            },
+            "defaults": {
+                "d_model": 1024,
+                "encoder_attention_heads": 16,
+                "encoder_layers": 12,
+                "max_decoder_position_embeddings": 1024,
+                "max_encoder_position_embeddings": 16384,
+                "pad_token_id": 1,
+            },
+        },
+    ),
     ("bloom", {"unrotated": "alibi"}),
     ("mpt", {"unrotated": "mpt"}),
     ("longt5 mt5 pop2piano switch_transformers t5 udop umt5", {"unrotated": "t5"}),

@@ -25,6 +25,7 @@ def said(capsys, *given):
         ([], ["needs a model's directory, file or name, or --url and --model"]),
         (["--url", "http://127.0.0.1:9/v1"], ["--url needs --model", "http://127.0.0.1:9/v1/models lists what"]),
         (["--url", "127.0.0.1", "--model", "tiny"], ["url must be an address like http://127.0.0.1:8080/v1"]),
+        (["--url", "http://127.0.0.1:99999/v1", "--model", "tiny"], ["url must be an address like", "99999"]),
     ],
 )
 def test_what_is_asked_wrongly_is_answered_with_what_to_ask(capsys, given, words):

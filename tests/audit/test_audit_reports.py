@@ -83,7 +83,7 @@ def test_a_finding_names_the_fault_its_size_where_it_starts_the_reports_and_what
 
 def test_json_holds_every_case_and_its_version(wrong):
     found = json.loads(to_json(wrong))
-    assert found["version"] == 1
+    assert (found["schema_version"], found["kind"]) == (1, "audit")
     assert [finding["kind"] for finding in found["findings"]] == ["restart"]
     assert {case["status"] for case in found["outcomes"]} == {"passed", "failed"}
     assert found["subject"]["passes"] == wrong.subject["passes"] > 0

@@ -1,5 +1,6 @@
 """What lies at the edge: no tokens, far positions, other windows, other channels, and what just fits."""
 
+import mpmath
 import numpy as np
 import pytest
 import torch
@@ -130,9 +131,47 @@ def test_a_query_may_stand_far_away(position, kept):
     assert all(len(table[0]) < 2**12 for table in made._made.values())
 
 
+def test_keys_turn_within_a_thousandth_of_a_radian_up_to_where_they_are_refused():
+    base, last = 500_000.0, 2**42 - 1
+    cache = Cache(Rope(head_dim=128, base=base), keys="rotated", storage="float32")
+    k = torch.tensor([1.0] * 64 + [0.0] * 64).view(1, 1, 1, 128)
+    with pytest.raises(InputError, match=f"must be below {last + 1}.*got {last + 1}"):
+        cache.append(k, k, torch.tensor([last + 1]), gap=True)
+    cache.append(k, k, torch.tensor([last]), gap=True)
+    with mpmath.workdps(60):
+        angles = [last * mpmath.power(base, -mpmath.mpf(pair) / 64) for pair in range(64)]
+        exact = torch.tensor([float(mpmath.cos(a)) for a in angles] + [float(mpmath.sin(a)) for a in angles])
+    off = (cache.keys("rotated")[cache.positions == last] - exact).abs().max()
+    assert float(off) < 1e-3
+    # The bound is no wider than it must be.
+    positions = 2**44 - 1 - np.arange(64)
+    worst = 0.0
+    with mpmath.workdps(60):
+        for position, found in zip(positions, cache.stamp.group.rope.angles(positions, None), strict=True):
+            true = [int(position) * mpmath.power(base, -mpmath.mpf(pair) / 64) for pair in range(8)]
+            worst = max(worst, *(abs(float(f - t)) for f, t in zip(map(mpmath.mpf, found), true, strict=False)))
+    assert worst > 1e-3
+
+
+def test_what_turns_faster_reaches_less_far():
+    fast = Rope(head_dim=16, base=2.0**-8)  # the last pair turns by 2^7 rad a token
+    k = torch.ones(1, 1, 1, 16)
+    cache = Cache(fast)
+    with pytest.raises(InputError, match=r"must be below 34359738368, .* got 34359738368"):
+        cache.append(k, k, torch.tensor([2**35]), gap=True)
+    slow = Cache(ROPE)
+    slow.append(k, k, torch.tensor([2**35]), gap=True)
+    with pytest.raises(InputError, match="must be below 34359738368"):
+        slow.rebase(fast)
+    with pytest.raises(InputError, match=r"must be below 4398046511104, .* got 9007199254740991"):
+        slow.attend(k, torch.tensor([2**53 - 1]))
+
+
 def test_no_entry_stands_past_the_last_position():
-    cache, _ = filled()
-    k, v = tokens(np.random.default_rng(0), (1, 1), ROPE)
+    cache = Cache(Alibi(heads=2))
+    k = v = torch.ones(1, 1, 2, 8)
+    for _ in range(3):
+        cache.append(k, v)
     chunk = cache.entries(start=2)
     with pytest.raises(InputError, match="2\\^53 - 1, got 9007199254740992"):
         cache.splice(chunk, 2**53, gap=True)

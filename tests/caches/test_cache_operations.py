@@ -357,6 +357,25 @@ def test_the_multimodal_positions_of_text_after_an_image_go_on_behind_its_longes
     assert cache.positions[:, 0, 4:6].tolist() == [[0, 1]] * 3
 
 
+@pytest.mark.parametrize(
+    ("drop", "keep_first", "text"),
+    [(1, 3, [[2, 3]] * 3), (2, 2, [[2, 3]] * 3), (3, 1, [[1, 2]] * 3), (4, 0, [[0, 1]] * 3)],
+)
+def test_text_behind_half_an_image_that_stays_moves_past_it_and_not_onto_it(drop, keep_first, text):
+    of = group("multimodal")
+    cache = Cache(of)
+    image = torch.tensor([[0, 0, 0, 0], [0, 0, 1, 1], [0, 1, 0, 1]])[:, None]
+    random = np.random.default_rng(1)
+    cache.append(*tokens(random, (1, 4), of), image)
+    cache.append(*tokens(random, (1, 2), of))
+    cache.shift(drop, keep_first)
+    assert cache.positions[:, 0, 4:6].tolist() == text
+    assert cache.positions[:, 0, :keep_first].tolist() == image[:, 0, :keep_first].tolist()
+    cache.shift(2, keep_first)
+    cache.append(*tokens(random, (1, 1), of))  # it goes on behind what stays, which nothing lies on
+    assert cache.lengths.tolist() == [text[0][0] + 1]
+
+
 def test_what_differs_from_what_a_cache_was_made_for_is_said():
     cache = Cache(Rope(head_dim=16))
     cache.check(Rope(head_dim=16))

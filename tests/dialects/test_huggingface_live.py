@@ -184,7 +184,7 @@ def test_every_rotary_class_of_transformers_has_the_frequencies_that_are_read(mo
 
 def with_learned_tables() -> list[str]:
     """The model types that have a learned table, says ours."""
-    words = ("plain", "after_padding", "after_two", "either")
+    words = ("plain", "after_padding", "after_two", "either", "gpt_neo")
     known = {model_type: huggingface.architecture(model_type) for model_type in huggingface.model_types()}
     return [model_type for model_type, entry in known.items() if entry is not None and entry.unrotated in words]
 
@@ -207,7 +207,7 @@ def learned_rows(model_type: str) -> set[int]:
 
 @pytest.mark.parametrize("model_type", ["bert", "roberta", "gpt2", "opt", "bart", "gpt_neo", "xlm-roberta"])
 def test_learned_tables_have_the_rows_that_transformers_builds(model_type: str) -> None:
-    scheme = huggingface.read({"model_type": model_type}, name=model_type).group.encoding
+    (scheme,) = {group.encoding for group in huggingface.read({"model_type": model_type}, name="bare").groups.values()}
     assert isinstance(scheme, LearnedPositions)
     assert learned_rows(model_type) == {scheme.offset + scheme.length}
 
@@ -215,12 +215,47 @@ def test_learned_tables_have_the_rows_that_transformers_builds(model_type: str) 
 @pytest.mark.slow
 @pytest.mark.parametrize("model_type", with_learned_tables())
 def test_every_architecture_without_rotation_has_the_rows_that_transformers_builds(model_type: str) -> None:
-    scheme = huggingface.read({"model_type": model_type}, name=model_type).group.encoding
+    (scheme,) = {group.encoding for group in huggingface.read({"model_type": model_type}, name="bare").groups.values()}
     try:
         rows = learned_rows(model_type)
     except (ValueError, ImportError):
         pytest.skip("AutoModel does not build this part alone, or needs what is not installed")
     assert scheme.offset + scheme.length in rows  # type: ignore[attr-defined]
+
+
+def test_gpt_neo_sees_as_far_back_as_its_mask_lets_it() -> None:
+    from transformers.models.gpt_neo.modeling_gpt_neo import GPTNeoSelfAttention
+
+    types = [[["global", "local"], 1], [["local"], 2]]
+    given = {"num_layers": 4, "attention_types": types, "window_size": 7, "max_position_embeddings": 32}
+    config = transformers.GPTNeoConfig(**given)
+    spec = huggingface.read({"model_type": "gpt_neo", **given}, name="gpt_neo")
+    for group in spec.groups.values():
+        assert group.layers is not None
+        for layer in group.layers:
+            bias = GPTNeoSelfAttention(config, config.attention_layers[layer]).bias[0, 0]
+            assert int(bias.sum(1).max()) == (group.sliding_window or 32)
+            assert bool(bias.diagonal().all())
+    assert sorted(layer for group in spec.groups.values() for layer in group.layers or ()) == [0, 1, 2, 3]
+
+
+def test_led_has_a_table_for_each_of_its_stacks() -> None:
+    spec = huggingface.read({"model_type": "led"}, name="led")
+    assert all(isinstance(group.encoding, LearnedPositions) for group in spec.groups.values())
+    assert learned_rows("led") == {group.encoding.length for group in spec.groups.values()}  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("pad_token_id", [0, 1, 3])
+def test_mpnet_counts_from_behind_its_padding_row_up_to_the_last_row(pad_token_id: int) -> None:
+    from transformers.models.mpnet.modeling_mpnet import create_position_ids_from_input_ids
+
+    spec = huggingface.read(
+        {"model_type": "mpnet", "max_position_embeddings": 40, "pad_token_id": pad_token_id}, name="mpnet"
+    )
+    assert spec.window.declared is not None
+    ids = torch.full((1, spec.window.declared), 7)
+    assert int(create_position_ids_from_input_ids(ids, pad_token_id).max()) == 39
+    assert learned_rows("mpnet") == {512}
 
 
 def test_marian_and_m2m_lay_their_sines_as_transformers_does() -> None:

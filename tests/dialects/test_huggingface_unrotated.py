@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ordinate.dialects import huggingface
+from ordinate.errors import InputError
 from ordinate.schemes.alibi import Alibi
 from ordinate.schemes.deberta import Deberta
 from ordinate.schemes.learned import LearnedPositions
@@ -118,3 +119,75 @@ def test_granite_hybrids_without_position_keep_their_settings_aside() -> None:
     plain = read("granitemoehybrid", position_embedding_type="rope", rope_theta=10000.0, num_hidden_layers=4,
                  layer_types=["mamba", "mamba", "mamba", "attention"])  # fmt: skip
     assert (plain.group.scheme, plain.group.layers) == ("rope", (3,))
+
+
+def test_gpt_neos_local_layers_have_a_window() -> None:
+    spec = read("gpt_neo", num_layers=24, attention_types=[[["global", "local"], 12]], window_size=256)
+    assert {name: group.encoding for name, group in spec.groups.items()} == dict.fromkeys(
+        ("full_attention", "sliding_attention"), LearnedPositions(2048, 2048)
+    )
+    layers = {name: (group.layers, group.sliding_window) for name, group in spec.groups.items()}
+    assert layers == {
+        "full_attention": (tuple(range(0, 24, 2)), None),
+        "sliding_attention": (tuple(range(1, 24, 2)), 256),
+    }
+    # Its makers' files have both lists; transformers goes by the one that names each layer.
+    listed = read("gpt_neo", num_layers=2, attention_types=[[["global"], 2]], attention_layers=["local", "global"])
+    assert (listed.groups["sliding_attention"].layers, listed.groups["full_attention"].layers) == ((0,), (1,))
+    assert read("gpt_neo", num_layers=2, attention_types=[[["global"], 2]]).group.sliding_window is None
+
+
+@pytest.mark.parametrize(("key", "value"), [
+    ("attention_types", [[["global", "local"], 2]]),
+    ("attention_types", [[["global", "local"], 10**9]]),
+    ("attention_types", [[["global", "far"], 1]]),
+    ("attention_types", [["global", 2]]),
+    ("attention_types", "global"),
+    ("attention_layers", ["global"]),
+    ("attention_layers", ["global", ["local"]]),
+])  # fmt: skip
+def test_gpt_neos_lists_must_say_of_each_layer_what_it_is(key: str, value: Any) -> None:
+    with pytest.raises(InputError, match=f"gpt_neo: {key} must"):
+        read("gpt_neo", num_layers=2, **{key: value})
+
+
+def test_mpnet_has_t5s_buckets_and_says_that_it_has_a_table_too() -> None:
+    # microsoft/mpnet-base: 514 rows, two of them for padding.
+    spec = read("mpnet", max_position_embeddings=514, pad_token_id=1, relative_attention_num_buckets=32)
+    assert spec.group.encoding == T5(32, 128, bidirectional=True, heads=12)
+    assert (spec.group.softmax_scale, spec.window) == (None, Window(512, 512))
+    assert any("a learned table of 512 positions" in warning for warning in spec.warnings)
+    more = read("mpnet", relative_attention_num_buckets=64)
+    assert more.group.encoding == T5(32, 128, bidirectional=True, heads=12)
+    assert any("the first 32 alone" in warning for warning in more.warnings)
+    with pytest.raises(InputError, match="relative_attention_num_buckets must be at least the 32"):
+        read("mpnet", relative_attention_num_buckets=16)
+
+
+def test_led_learns_a_table_for_its_encoder_and_one_for_its_decoder() -> None:
+    spec = read("led", max_encoder_position_embeddings=16384, max_decoder_position_embeddings=1024, d_model=768)
+    assert {name: group.encoding for name, group in spec.groups.items()} == {
+        "encoder": LearnedPositions(16384, 768),
+        "decoder": LearnedPositions(1024, 768),
+    }
+    assert spec.window == Window(1024, 1024)
+
+
+def test_prophetnet_is_refused_with_what_no_scheme_does() -> None:
+    with pytest.raises(InputError, match=r"prophetnet is not covered: .*a logit for each bucket of distance"):
+        read("prophetnet")
+
+
+@pytest.mark.parametrize(("model_type", "values"), [
+    ("gpt_neo", {"num_layers": 3, "attention_types": [[["local"], 1], [["global"], 2]], "window_size": 9}),
+    ("gpt_neo", {"num_layers": 2, "attention_types": [[["global"], 2]]}),
+    ("gpt_neo", {}),
+    ("mpnet", {"max_position_embeddings": 514}),
+    ("led", {"max_encoder_position_embeddings": 4096, "max_decoder_position_embeddings": 512}),
+])  # fmt: skip
+def test_what_they_know_of_position_is_written_and_read_back(model_type: str, values: dict[str, Any]) -> None:
+    spec = read(model_type, **values)
+    written = huggingface.write(spec)
+    assert written.losses == ()
+    again = huggingface.read(written.settings, name=model_type)
+    assert (again.groups, again.window) == (spec.groups, spec.window)

@@ -1,6 +1,7 @@
 import json
 from itertools import pairwise
 
+import jsonschema
 import msgspec
 import pytest
 import torch
@@ -8,6 +9,7 @@ import torch
 from ordinate.errors import InputError
 from ordinate.prove import prove
 from ordinate.prove.result import Proof
+from ordinate.results import read, schema
 from ordinate.texts import Provenance, Text
 
 YARN = {"rope_type": "yarn", "factor": 2.0, "original_max_position_embeddings": 1024}
@@ -56,6 +58,8 @@ def test_a_proof_survives_json_and_has_its_declared_form(proof):
     again = json.loads(json.dumps(proof, allow_nan=False))
     assert msgspec.to_builtins(msgspec.convert(again, Proof)) == proof
     assert (proof["kind"], proof["schema_version"]) == ("prove", 1)
+    jsonschema.Draft202012Validator(schema()).validate(again)
+    assert read(again) == again
 
 
 def test_it_says_what_was_run(proof, original, extended):

@@ -1,80 +1,186 @@
-"""The page in a real browser: it shows what it must, and asks the network for nothing."""
+"""Pages in a real browser: they show what they must, ask the network for nothing, and can be read by everyone."""
 
+import importlib.util
 import json
-import shutil
-import subprocess
+from pathlib import Path
 
+import msgspec
 import pytest
+from chromium import Browser, need_chromium
+from report.test_pages import HOSTILE, attacked_result
+from stored_results import NAMES, many, stored
 
 from ordinate.report import render
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: install Debian's package chromium")
 
-QUIET = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-pings",
-    # The browser's own errands, such as asking for updates, are to reach nobody.
-    "--host-resolver-rules=MAP * ~NOTFOUND",
-]
+@pytest.fixture(scope="module")
+def browser():
+    need_chromium()
+    found = Browser()
+    yield found
+    found.close()
 
 
-def dump(page, folder):
-    """The DOM after loading, and the addresses that its net log names as requested by a page.
+@pytest.fixture(scope="module")
+def axe():
+    """The program of axe-core, which `make setup` installs inside a package; nothing of the package is imported."""
+    found = importlib.util.find_spec("axe_playwright_python")
+    if found is None:
+        pytest.fail("axe-core is not here: `make setup` installs it")
+    return Path(found.submodule_search_locations[0], "axe.min.js").read_text(encoding="utf-8")
 
-    What the browser asks for of its own accord has "not an origin" for its initiator.
-    """
-    log = folder / "net.json"
-    found = subprocess.run(
-        [
-            CHROMIUM,
-            *QUIET,
-            f"--user-data-dir={folder / 'profile'}",
-            f"--log-net-log={log}",
-            "--dump-dom",
-            page.as_uri(),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
+
+def violations(browser, axe, *, within="document", only=(), without=()):
+    """What axe finds wrong with the page as it is shown, or with parts of it, by these rules alone or without those."""
+    # The shade at a table's edge is a picture behind text, of which axe cannot tell the colour: without it, it can.
+    browser.run(
+        "document.adoptedStyleSheets = [new CSSStyleSheet()];"
+        "document.adoptedStyleSheets[0].replaceSync('.scroll { background: none !important }')"
     )
-    events = json.loads(log.read_text())
-    kinds = events["constants"]["logEventTypes"]
-    starts = kinds["URL_REQUEST_START_JOB"]
-    asked = [
-        event["params"] for event in events["events"] if event["type"] == starts and "url" in event.get("params", {})
-    ]
-    return found.stdout, [one["url"] for one in asked if one["initiator"] != "not an origin"]
+    browser.run(f"window.axe || {axe};0")
+    # No selectors: for thousands of cells they take as long as the rules.
+    options = {
+        "resultTypes": ["violations"],
+        "selectors": False,
+        "rules": {rule: {"enabled": False} for rule in without},
+    }
+    if only:
+        options["runOnly"] = list(only)
+    program = f"axe.run({within}, {json.dumps(options)}).then(found => JSON.stringify(found.violations))"
+    found = json.loads(browser.run(program))
+    return [(one["id"], one["nodes"][0]["html"], one["nodes"][0]["failureSummary"]) for one in found]
 
 
-@pytest.fixture
-def opened(result, tmp_path):
-    page = tmp_path / "report.html"
-    page.write_text(render(result), encoding="utf-8")
-    return dump(page, tmp_path)
+# Of the thousands of cells of a page one of each look on each ground, whose colours axe is to judge.
+ONE_OF_EACH_LOOK = """(() => {
+  const found = new Map();
+  const ground = one => {
+    const { backgroundColor } = getComputedStyle(one);
+    return backgroundColor === 'rgba(0, 0, 0, 0)' && one.parentElement ? ground(one.parentElement) : backgroundColor;
+  };
+  for (const one of document.querySelectorAll('body *:not(script)')) {
+    const { color, fontSize, fontWeight } = getComputedStyle(one);
+    found.set([one.localName, one.getAttribute('class'), color, ground(one), fontSize, fontWeight].join(), one);
+  }
+  return { include: [...found.values()] };
+})()"""
 
 
-def test_curves_and_tables_are_there_and_nothing_is_requested(opened):
-    dom, requested = opened
-    for name in ("loss", "difference", "context", "gap"):
-        assert f'aria-labelledby="{name}-wide-title {name}-wide-summary"' in dom
-    assert dom.count('<g class="original"><polyline class="fine"') == 2
-    assert dom.count('<g class="extended"><polyline class="fine"') == 2
-    assert "0 of 3 (0 to 56 %)" in dom
-    assert "384 (contiguous)" in dom
-    assert requested == []
+def write(folder, *results):
+    page = folder / "report.html"
+    page.write_text(render(*results), encoding="utf-8")
+    return page.as_uri()
 
 
-def test_the_log_would_show_a_request(tmp_path):
-    """The same browser and the same reading of its log, on a page that does ask for something."""
+def check_every_size(browser, axe, address):
+    # What the theme changes is colour alone: each size is looked at in one of them, with tables closed or open.
+    for width, dark in ((360, False), (1440, True)):
+        assert browser.open(address, width=width, dark=dark) == ([], [])
+        assert browser.run("matchMedia('(prefers-color-scheme: dark)').matches") == dark
+        assert browser.run("document.documentElement.scrollWidth") == width
+        if dark:
+            assert violations(browser, axe, without=["color-contrast"]) == []
+        browser.run("document.querySelectorAll('details').forEach(one => one.open = true)")
+        assert browser.run("document.documentElement.scrollWidth") == width
+        if not dark:
+            assert violations(browser, axe, without=["color-contrast"]) == []
+        assert violations(browser, axe, within=ONE_OF_EACH_LOOK, only=["color-contrast"]) == []
+        assert (browser.asked(address), browser.said()) == ([], [])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_of_every_kind_asks_for_nothing_complains_of_nothing_and_is_accessible(name, browser, axe, tmp_path):
+    check_every_size(browser, axe, write(tmp_path, stored(name)))
+
+
+def test_several_results_on_one_page_too(browser, axe, tmp_path):
+    names = ("describe", "describe", "check", "bench", "audit", "plan")
+    check_every_size(browser, axe, write(tmp_path, *map(stored, names)))
+
+
+def test_curves_and_tables_of_a_proof_are_there(result, browser, tmp_path):
+    browser.open(write(tmp_path, result))
+    drawn = browser.run("[...document.querySelectorAll('svg.wide')].map(one => one.getAttribute('aria-labelledby'))")
+    assert drawn == [f"{name}-wide-title {name}-wide-summary" for name in ("loss", "difference", "context", "gap")]
+    seen = "[...document.querySelectorAll('svg.wide, svg.narrow')].filter(one => one.getClientRects().length).length"
+    assert browser.run(seen) == 4
+    assert browser.run("document.querySelectorAll('g.original > polyline.fine').length") == 2
+    text = browser.run("document.body.textContent")
+    assert "0 of 3 (0 to 56 %)" in text
+    assert "384 (contiguous)" in text
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_script_in_a_name_is_only_a_word(name, browser, tmp_path):
+    requested, said = browser.open(write(tmp_path, attacked_result(name)), width=360)
+    assert (requested, said) == ([], [])
+    assert browser.run("typeof window.hit") == "undefined"
+    assert browser.run("document.images.length") == 0
+    assert HOSTILE.split("\x1b")[0] in browser.run("document.body.textContent")
+
+
+def test_a_proof_with_a_hostile_name_is_only_words(proof, browser, tmp_path):
+    named = msgspec.structs.replace(proof, original=msgspec.structs.replace(proof.original, name=HOSTILE))
+    assert browser.open(write(tmp_path, msgspec.to_builtins(named))) == ([], [])
+    assert browser.run("typeof window.hit") == "undefined"
+
+
+def test_the_keys_lead_from_the_top_to_the_content_and_into_wide_tables(browser, tmp_path):
+    browser.open(write(tmp_path, stored("engines"), stored("plan")), width=360)
+    focused = "(document.activeElement.getAttribute('href') || document.activeElement.getAttribute('class') || '')"
+    browser.press("Tab", 9)
+    assert browser.run(focused) == "#main"
+    assert browser.run("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    found = []
+    for _ in range(12):
+        browser.press("Tab", 9)
+        found.append(browser.run(focused))
+    assert found[:2] == ["#result-1", "#result-2"]
+    assert "scroll" in found
+
+
+def test_a_table_that_is_wider_than_the_page_scrolls_by_itself(browser, tmp_path):
+    browser.open(write(tmp_path, stored("plan")), width=360)
+    wide = "[...document.querySelectorAll('.scroll')].filter(one => one.scrollWidth > one.clientWidth).length"
+    assert browser.run(wide) > 0
+
+
+def test_fifty_results_are_shown_with_their_charts(browser, tmp_path):
+    requested, said = browser.open(write(tmp_path, *many(50)))
+    assert (requested, said) == ([], [])
+    assert browser.run("document.querySelectorAll('article').length") == 50
+    # What is far from the window is laid out when it comes near.
+    assert browser.run("getComputedStyle(document.querySelector('.result')).contentVisibility") == "auto"
+
+
+def test_the_log_would_show_a_request_and_the_console_a_complaint(browser, tmp_path):
+    """The same browser and the same reading, on a page that does ask for something and does complain."""
     page = tmp_path / "page.html"
-    page.write_text('<!doctype html><title>x</title><img src="http://127.0.0.1:9/asked.png">')
-    _, requested = dump(page, tmp_path)
+    page.write_text(
+        '<!doctype html><title>x</title><img src="http://127.0.0.1:9/asked.png"><script>console.error("no")</script>'
+    )
+    requested, said = browser.open(page.as_uri())
     assert requested == ["http://127.0.0.1:9/asked.png"]
+    assert any("no" in json.dumps(one) for one in said)
+
+
+def test_verdicts_at_many_lengths_scroll_in_their_table_and_not_with_the_page(browser, tmp_path):
+    """The words of its tiles for the ear alone must not stand beyond the table's edge."""
+    card = stored("validate")
+    first = next(claim for claim in card["claims"] if claim["level"] == "L3" and claim["length"] is not None)
+    card["claims"] += [first | {"length": 2**power} for power in range(9, 24)]
+    browser.open(write(tmp_path, card), width=360)
+    assert browser.run("document.querySelector('.map').closest('.scroll').scrollWidth") > 700
+    assert browser.run("document.documentElement.scrollWidth") == 360
+
+
+def test_axe_would_find_what_is_wrong(browser, axe, tmp_path):
+    page = tmp_path / "page.html"
+    page.write_text(
+        '<!doctype html><title>x</title><img src="data:,"><p style="color: #bbb; background: #fff">pale</p>'
+        '<details open><summary>x</summary><p style="color: #bbb; background: #fff">pale</p></details>'
+    )
+    browser.open(page.as_uri())
+    pale = violations(browser, axe, within=ONE_OF_EACH_LOOK, only=["color-contrast"])
+    assert [name for name, _, _ in pale] == ["color-contrast"]
+    assert {name for name, _, _ in violations(browser, axe)} >= {"image-alt", "html-has-lang", "color-contrast"}

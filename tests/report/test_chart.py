@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ordinate.errors import InputError
-from ordinate.report.chart import Chart, Line, Mark, Point, ticks
+from ordinate.report.axes import ticks
+from ordinate.report.chart import Chart, Line, Mark, Point
 
 
 def chart(points, **options):
@@ -97,9 +98,15 @@ def test_labels_that_would_touch_are_left_out():
     assert re.findall(r'text-anchor="middle">([\d,]+)<', drawn) == ["0", "10,000"]
 
 
-@pytest.mark.parametrize("points", [[], [Point(0, 0, math.nan)], [Point(0, 0, 1.0, math.inf)]])
+def test_no_line_goes_through_the_words_of_marks_and_levels():
+    drawn = chart([Point(0, 0, 1.0), Point(50, 50, 3.0)], marks=[Mark(20, "here")], levels=[Mark(2.0, "there")])
+    drawn = drawn.svg(600, 300, "wide")
+    assert max(drawn.index(word) for word in ('class="mark"', "<polyline")) < drawn.index('class="tick halo"')
+
+
+@pytest.mark.parametrize("points", [[], [Point(0, 0, math.nan)], [Point(0, 0, 1.0, math.inf)], [Point(0, 0, 1e200)]])
 def test_what_cannot_be_drawn_is_refused(points):
-    with pytest.raises(InputError, match="needs points, all finite"):
+    with pytest.raises(InputError, match="needs points, all finite and none beyond"):
         chart(points).svg(600, 300, "wide")
 
 

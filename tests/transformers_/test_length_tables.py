@@ -28,6 +28,20 @@ def test_a_table_is_that_of_the_group_to_the_last_bit_but_one(kind, length):
             assert np.abs(own[:rows].numpy() - expected).max() <= 2**-23
 
 
+@pytest.mark.parametrize("kind", ["dynamic", "longrope"])
+def test_rows_of_some_positions_are_those_of_the_group(kind):
+    tables, positions = LengthTables(group(kind)), torch.tensor([0, 3, 10**7, 2**40])
+    for own, expected in zip(
+        tables.rows(2**40 + 1, positions), group(kind).table(positions.numpy(), 2**40 + 1), strict=True
+    ):
+        assert np.array_equal(own.numpy(), expected)
+    held = tables.rows(2**40 + 1, positions)
+    assert tables.rows(2**40 + 1, positions)[0] is held[0]
+    assert tables.rows(2**40 + 1, positions[:2])[0].shape == (2, held[0].shape[1])
+    tables.forget()
+    assert tables.rows(2**40 + 1, positions)[0] is not held[0]
+
+
 def test_a_table_is_made_once_while_it_is_held():
     tables = LengthTables(group("dynamic"))
     inside, past = tables.table(0, 20, CPU), tables.table(40, 40, CPU)

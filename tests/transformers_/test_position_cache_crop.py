@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+import transformers
 from tiny_models import tiny
 from transformers import DynamicCache, QuantizedCache, StaticCache
 
@@ -73,6 +74,51 @@ def test_a_cache_that_records_is_cropped_by_what_it_recorded_and_no_more():
         cache.crop(-5)
         assert cache.entries == cache.get_seq_length() == 31
         assert apart(model(input_ids=IDS[:, 31:], cache=cache).logits, expected[:, 31:]) < ROUNDING
+
+
+_MIXED = {
+    "vocab_size": 100,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 1,
+    "intermediate_size": 32,
+    "max_position_embeddings": 64,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+}
+
+
+def recording(model, caching):
+    cache = caching.new_cache()
+    model(input_ids=IDS[:, :1], cache=cache)
+    cache.activate_past_recording()
+    model(input_ids=IDS[:, 1:30], cache=cache)
+    return cache
+
+
+@torch.no_grad()
+def test_a_recurrent_state_is_not_cropped_though_the_cache_records():
+    sizes = {"mamba_d_ssm": 32, "mamba_n_heads": 4, "mamba_d_head": 8, "mamba_d_state": 8, "mamba_n_groups": 1}
+    model = transformers.FalconH1ForCausalLM(transformers.FalconH1Config(**_MIXED, **sizes)).eval()
+    with use_cache(model) as caching:
+        expected = model(input_ids=IDS, use_cache=False).logits
+        cache = recording(model, caching)
+        with pytest.raises(InputError, match="layer 0 of the cache cannot be cropped by 3 tokens: its recurrent state"):
+            cache.crop(-3)
+        assert apart(model(input_ids=IDS[:, 30:], cache=cache).logits, expected[:, 30:]) < ROUNDING
+
+
+@torch.no_grad()
+def test_a_convolution_is_cropped_where_the_cache_records():
+    settings = {"layer_types": ["conv", "full_attention"]}
+    model = transformers.Lfm2ForCausalLM(transformers.Lfm2Config(**_MIXED, **settings)).eval()
+    with use_cache(model) as caching:
+        expected = model(input_ids=IDS, use_cache=False).logits
+        cache = recording(model, caching)
+        cache.crop(-3)
+        assert apart(model(input_ids=IDS[:, 27:], cache=cache).logits, expected[:, 27:]) < ROUNDING
 
 
 @torch.no_grad()

@@ -239,6 +239,34 @@ def test_packed_texts_are_the_texts_apart(regime):
             assert apart(found[:, 40:], model(input_ids=IDS[1:, :10], use_cache=False).logits) < ROUNDING
 
 
+@pytest.mark.parametrize("kind", BY_LENGTH)
+@pytest.mark.parametrize("apart_by", [0, 10**6], ids=["together", "apart"])
+@torch.no_grad()
+def test_a_text_that_stands_far_out_is_turned_by_tables_of_its_own_positions(kind, apart_by):
+    # A table up to there would have ten million rows, and Dynamic NTK one for each token.
+    model, positions = tiny("Llama", kind), 10**7 + torch.arange(20)
+    positions[11:] += apart_by
+    expected = llama_rows(model, IDS[0, :20], positions)
+    with use_cache(model) as caching:
+        # Without a mask transformers takes a gap for the border of two documents.
+        given = {"input_ids": IDS[:1, :20], "position_ids": positions[None], "attention_mask": torch.ones(1, 20)}
+        assert apart(model(**given, use_cache=False).logits[0], expected) < ROUNDING
+        (tables,) = caching._tables.values()
+        assert not tables._held
+
+
+@pytest.mark.parametrize("start", [10**6, 10**9])
+@torch.no_grad()
+def test_a_text_may_stand_anywhere_past_longropes_window(start):
+    # Layers with a sliding window, too: it counts positions, wherever they are.
+    model, positions = tiny("Gemma3Text", "longrope"), torch.arange(TOKENS)[None]
+    with use_cache(model):
+        near, far = (
+            model(input_ids=IDS[:1], position_ids=positions + at, use_cache=False).logits for at in (WINDOW, start)
+        )
+    assert apart(far, near) < ROUNDING
+
+
 @torch.no_grad()
 def test_bfloat16_depends_on_the_cut_by_its_own_noise_alone():
     errors = []

@@ -175,7 +175,7 @@ def test_a_hybrid_follows_its_regime_in_the_layers_that_have_keys(regime):
             found = model(input_ids=part, cache=cache).logits[:, -1]
         assert float((found - expected).abs().max()) < ROUNDING
         with pytest.raises(
-            InputError, match="layer 0 of the cache cannot be cropped by 2 tokens: it keeps a recurrent"
+            InputError, match="layer 0 of the cache cannot be cropped by 2 tokens: its recurrent state has read them"
         ):
             cache.crop(-2)
         assert cache.entries == 40

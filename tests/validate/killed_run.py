@@ -14,7 +14,8 @@ import time
 from pathlib import Path
 
 from ordinate.validate.opening import Opening, opened
-from ordinate.validate.validating import Asked, Ready, prepare, validate
+from ordinate.validate.preparing import Asked, Ready, prepare
+from ordinate.validate.validating import validate
 
 
 def run(ready: Ready, out: Path, place: str, number: int, size: int) -> None:

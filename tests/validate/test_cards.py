@@ -1,6 +1,7 @@
 """The card: its headline, its figures, and that nothing a server says can be markup or a command in it."""
 
 import json
+import re
 from dataclasses import replace
 
 import msgspec
@@ -8,6 +9,7 @@ import pytest
 from validate_runs import drawn, run, sampled, trial
 
 from ordinate.errors import InputError
+from ordinate.report.card import to_html
 from ordinate.validate.cards import make
 from ordinate.validate.claims import MARGIN, STABILITY, Card, Claim, Row, card, profile
 from ordinate.validate.compatibility import figures
@@ -50,9 +52,21 @@ def test_the_headline_is_the_least_of_the_tasks_above_their_floor_and_no_mean():
 
 
 def test_a_task_that_reaches_nothing_takes_the_headline_with_it():
-    found = of(claim("far", 1024, "supported"), claim("lost", 1024, "inconclusive"))
+    found = of(claim("far", 1024, "supported"), claim("lost", 1024, "refuted"))
     assert found.headline.subject == "lost"
-    assert "below every tested length" in headline(found)
+    assert "below every tested length, the least of 2 tasks" in headline(found)
+
+
+def test_what_is_not_proved_is_not_said_to_be_below_a_length():
+    found = of(claim("far", 1024, "supported"), claim("open", 1024, "inconclusive"))
+    assert headline(found).startswith("Effective length: proved at no tested length, the least of 2 tasks not at")
+
+
+def test_a_task_that_was_asked_alone_is_not_said_to_be_alone_above_its_floor():
+    alone, margin = claim("passkey", 1024, "supported"), claim("passkey", 1024, "supported", MARGIN)
+    assert headline(of(alone, margin)).endswith("by passkey (retrieve) alone, which alone was asked")
+    other = claim("near_key", 1024, "not applicable")
+    assert headline(of(alone, other)).endswith("by passkey (retrieve) alone: no other task is above its floor")
 
 
 @pytest.mark.parametrize("claims", [(), (claim("a", 512, "not applicable"),), (claim("a", 512, "supported", MARGIN),)])
@@ -176,3 +190,37 @@ def test_a_run_of_other_levels_alone_lacks_no_samples():
     for levels, said in ((["L1"], False), (["L1", "L3"], True)):
         asked = replace(manifest(trial()), opening={"levels": levels})
         assert any("the run is not complete" in caveat for caveat in make(asked, ()).caveats) is said
+
+
+def test_an_effect_of_evidence_is_never_shown_as_support_of_its_task():
+    task, margin = trial(units=24), trial(measure="margin", places=("spread",), units=24)
+    samples = drawn(task, lambda length, *_: float(length == 256))
+
+    def moved(request):
+        value = 2 + request.index % 3
+        return replace(sampled(request), outcome=None, numbers={"margin": value, "evidence": value, "swapped": 0.0})
+
+    found = make(manifest(task, margin), [*samples, *run(margin, moved)])
+    verdicts = {(one.ability, one.length): one for one in found.claims}
+    assert verdicts["retrieve", 512].verdict == "refuted"
+    effect = verdicts[MARGIN, 512]
+    assert effect.verdict == "supported"
+    assert effect.caveats == ("the task itself is refuted at this length",)
+    assert "less than answering rightly" in effect.why
+    assert verdicts[MARGIN, 256].caveats == ()
+    assert [(reach.subject, reach.effective) for reach in found.profile if reach.counts] == [("near_key", 256)]
+    assert [reach.effective for reach in found.profile if not reach.counts] == [None]
+    assert found.headline.ability == "retrieve"
+    for text in (to_text(found), to_markdown(found), to_html(found)):
+        for line in re.split(r"\n|<tr>", text.partition('<script type="application/json"')[0]):
+            if MARGIN in line:
+                assert "supported" not in line, line
+                assert not re.search(r"\+ |✓|\|\s*\+", line), line
+        assert "an effect" in text
+
+
+def test_a_run_of_margins_alone_supports_nothing():
+    margin = trial(measure="margin", places=("spread",), units=24)
+    found = make(manifest(margin), run(margin, lambda r: replace(sampled(r), outcome=None, numbers={"margin": 3.0})))
+    assert found.headline is None
+    assert headline(found).startswith("Effective length: none")

@@ -56,7 +56,11 @@ def test_controls_are_asked_at_the_short_length_where_the_task_is_above_its_floo
 
 
 def test_samples_end_in_the_order_of_the_plan_whatever_order_they_came_in(tmp_path):
+    together = threading.Barrier(4, timeout=60)
+
     def jumbled(number, prompt, answer):
+        if number < 4:
+            together.wait()
         time.sleep(0.02 if number % 3 == 0 else 0)
         return right(number, prompt, answer)
 
@@ -182,19 +186,16 @@ def test_a_search_asks_the_middle_length_first(tmp_path):
 
 
 def test_no_more_is_in_flight_than_the_backend_takes(tmp_path):
-    lock, flying, most = threading.Lock(), [0], [0]
+    together = threading.Barrier(3, timeout=60)
 
-    def counted(number, prompt, answer):
-        with lock:
-            flying[0] += 1
-            most[0] = max(most[0], flying[0])
-        time.sleep(0.005)
-        with lock:
-            flying[0] -= 1
+    def waiting(number, prompt, answer):
+        if number < 3:  # the first three wait for each other: that many are in flight
+            together.wait()
         return right(number, prompt, answer)
 
-    ran(tmp_path, Scripted(counted, concurrency=3))
-    assert most[0] == 3
+    backend = Scripted(waiting, concurrency=3)
+    ran(tmp_path, backend)
+    assert backend.most == 3
 
 
 def test_a_template_of_the_servers_own_may_add_the_same_number_to_every_count(tmp_path):

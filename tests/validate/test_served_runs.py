@@ -92,7 +92,10 @@ def test_a_server_that_returns_no_json_is_named(tmp_path, capsys):
 def test_a_server_that_lies_about_counts_is_named_with_both(tmp_path, capsys):
     with serving(adds=7) as (url, _):
         assert validate(url, tmp_path / "run") == 3
-    assert "the engine counted 707 prompt tokens, not 700" in capsys.readouterr().out
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "passkey, demonstrations 1, others 0 at 700 tokens: inconclusive; no baseline at 700 tokens" in shown
+    assert "50 of 50 requests were refused or ended in an error; the first: the engine counted 707 prompt" in shown
+    assert "not applicable;" not in shown
     assert {sample.outcome for sample in read_samples(tmp_path / "run")} == {"error"}
 
 

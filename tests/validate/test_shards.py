@@ -10,7 +10,7 @@ from ordinate.validate.shards import merge, shard
 from ordinate.validate.store import read_samples
 from ordinate.validate.validating import judge
 
-PAIRS = trial(task="absence", short=1000, lengths=(1200,), difficulty=())
+PAIRS = trial(task="absence", short=1200, lengths=(1400,), difficulty=())
 TRIALS = (trial(controls=("no_context",), control_units=5), PAIRS)
 
 
@@ -31,7 +31,7 @@ def parts(tmp_path_factory):
 
 def test_a_shard_takes_its_own_units_whole_and_every_look_of_them(parts):
     samples = read_samples(parts / "1")
-    pairs = [sample.index for sample in samples if sample.cell == PAIRS.cell(1200, "start")]
+    pairs = [sample.index for sample in samples if sample.cell == PAIRS.cell(1400, "start")]
     assert pairs == [i for unit in range(1, 24, 3) for i in (2 * unit, 2 * unit + 1)]
     controls = [sample.index for sample in samples if sample.cell.control]
     assert controls == [1, 4]

@@ -45,6 +45,14 @@ def test_what_a_backend_does_not_give_is_left_out_and_said(smollm2_material):
         find("smoke").plan(Scope(smollm2_material, frozenset({"choices"})))
 
 
+def test_language_modelling_is_asked_at_lengths_that_every_text_has():
+    short = min(map(len, material().novels))
+    found = plan(offers=EVERYTHING, tasks=("language_modelling",), to=None, lengths=(4096, short, short + 1))
+    (trial,) = found.trials
+    assert (trial.short, trial.lengths) == (4096, (short,))
+    assert found.notes == (f"language_modelling has a text of {short} tokens and is not asked at {short + 1}",)
+
+
 @pytest.fixture(scope="module")
 def smollm2_material():
     return Material(tokenizer("smollm2"))

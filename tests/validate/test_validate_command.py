@@ -10,7 +10,8 @@ import pytest
 from scripted_backend import shared_words
 
 from ordinate.cli import run
-from ordinate.validate import validating
+from ordinate.validate import preparing, validating
+from ordinate.validate.backends.simulated import Simulated
 from ordinate.validate.claims import Claim
 from ordinate.validate.opening import Opening, opened
 from ordinate.validate.store import read_manifest, read_samples
@@ -84,6 +85,76 @@ def test_a_dry_run_says_what_it_would_take_and_leaves_nothing(tmp_path, monkeypa
     assert "17.1k tokens where every task is at its floor, at most 96.4k in 100 requests" in shown.err
     assert shown.out == ""
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupted_run_says_in_one_line_how_it_goes_on(tmp_path, monkeypatch, capsys):
+    answer, asked = Simulated.answer, []
+
+    def interrupted(self, prompt, tokens, *, stop=()):
+        asked.append(prompt)
+        if len(asked) == 20:
+            raise KeyboardInterrupt
+        return answer(self, prompt, tokens, stop=stop)
+
+    out = tmp_path / "a run"
+    with monkeypatch.context() as patch:
+        patch.setattr(Simulated, "answer", interrupted)
+        assert validate("--out", out) == 130
+    shown = capsys.readouterr()
+    assert shown.err.splitlines()[-1] == f"ordinate: interrupted; go on with: ordinate validate --resume '{out}'"
+    assert "Traceback" not in shown.err
+    assert len(read_samples(out)) > 10
+    assert run(["validate", "--resume", str(out)]) == 0
+    assert len(read_samples(out)) == 100
+
+
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        (["--lengths", "700,100000001"], "lengths must be at most 100,000,000 tokens, got 100,000,001"),
+        (["--lengths", "700", "--mode", "chat"], "the tokenizer has none; mode 'base' needs none"),
+    ],
+)
+def test_what_cannot_be_asked_is_said_in_one_line(arguments, said, capsys):
+    simulated = ["--backend", "simulated:oracle", "--suite", "smoke", "--tasks", "passkey", "--filler", "noise"]
+    assert run(["validate", *simulated, *arguments, "--dry-run"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert said in line
+    assert len(line) < 200
+
+
+def test_a_filler_that_ends_before_the_longest_length_ends_a_run_before_it_begins(tmp_path, capsys):
+    text = tmp_path / "mine.txt"
+    text.write_text("\n\n".join(f"The weather on day {i} was {word}." for i in range(30) for word in ("fine", "wet")))
+    arguments = ["validate", "--backend", "simulated:oracle", *SMALL[:4], "--filler", str(text), "--dry-run"]
+    assert run([*arguments, "--lengths", "700,1200"]) == 0
+    capsys.readouterr()
+    assert run([*arguments, "--lengths", "700,9000"]) == 2
+    shown = capsys.readouterr().err
+    assert "passkey cannot be asked at 9000 tokens, so that nothing is run: the filler 'file' is too short" in shown
+    # What is longer than the limit is never sent, and so needs no filler.
+    assert run([*arguments, "--lengths", "700,9000", "--limit", "2000"]) == 0
+
+
+def test_levels_are_told_beside_the_tasks_and_alone_where_no_tasks_are_asked(capsys):
+    assert validate("--dry-run", "--levels", "L2,L3") == 0
+    shown = capsys.readouterr().err
+    assert "17.1k tokens where every task is at its floor, at most 96.4k in 100 requests" in shown
+    # At least both lengths once; at most each 7 times with 2 prompts and 9 tokens of answers, both once more.
+    assert "1.9k to 30.5k tokens more for L2, which end after 30 min at the latest (in all 19k to 127k)" in shown
+    assert validate("--dry-run", "--levels", "L2") == 0
+    shown = capsys.readouterr().err
+    assert "1.9k to 30.5k tokens for L2" in shown
+    assert "floor" not in shown
+
+
+def test_a_run_whose_first_prompt_cannot_be_built_is_refused_before_anything_is_asked(tmp_path, capsys):
+    assert validate("--out", tmp_path / "run", "--limit", "710") == 2
+    shown = capsys.readouterr()
+    assert "passkey cannot be asked at 700 tokens, so that nothing is run: 700 tokens" in shown.err
+    assert "exceed the limit 710" in shown.err
+    assert shown.out == ""
+    assert not (tmp_path / "run").exists()
 
 
 def test_shards_are_merged_and_judged(tmp_path, capsys):
@@ -189,9 +260,9 @@ def test_a_run_is_not_compared_with_what_is_none(tmp_path, capsys):
 
 
 def test_where_all_tasks_are_at_their_floor_no_other_level_makes_a_run_supported(tmp_path):
-    asked = validating.Asked("smoke", lengths=(1024, 2048), tasks=("multi_hop",), filler="noise")
+    asked = preparing.Asked("smoke", lengths=(1024, 2048), tasks=("multi_hop",), filler="noise")
     with opened(Opening(backend="simulated:retrieval_only")) as backend:
-        ready = validating.prepare(backend, asked)
+        ready = preparing.prepare(backend, asked)
         validating.validate(ready, tmp_path / "run")
     accepted = Claim("L1", "whole prompt", "", 2048, "supported")
     with open_run(tmp_path / "run", ready.manifest) as folder:

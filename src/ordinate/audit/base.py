@@ -18,8 +18,9 @@ Status = Literal["passed", "failed", "refused", "not applicable", "undecided"]
 """`refused`: the model's own code, or a server, raised an error rather than compute something. `undecided`: nothing
 that a server says can tell."""
 
-Part = Literal["keys", "queries", "attention", "embedding", "values", "output", "table"]
-"""What differs first: `attention` is a bias, a mask or what else joins queries and keys that are equal themselves."""
+Part = Literal["keys", "queries", "attention", "state", "embedding", "values", "output", "table"]
+"""What differs first: `attention` is a bias, a mask or what else joins queries and keys that are equal themselves;
+`state` what layers that keep no keys make of the tokens before."""
 
 
 ORDINARY = (
@@ -40,6 +41,7 @@ ORDINARY = (
     "position_precision",
     "bias_offset",
     "mask",
+    "state",
 )
 """The kinds that a plain continuation on a cache can show."""
 

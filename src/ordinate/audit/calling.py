@@ -35,6 +35,7 @@ class Caller:
     Attributes:
         architecture: "causal", "encoder" or "encoder-decoder"
         takes_positions: whether position_ids can be given
+        keeps_cache: whether the model returns a cache where it is asked to; `Subject` finds out
         passes, tokens: forward passes so far, and tokens in them
     """
 
@@ -45,13 +46,14 @@ class Caller:
         self.parameters = set(inspect.signature(self.model.forward).parameters)
         self.architecture = _architecture(self.model, self.parameters)
         self.takes_positions = "position_ids" in self.parameters or "decoder_position_ids" in self.parameters
+        self.keeps_cache = self.decodes
         self.passes = self.tokens = 0
         self._encoded = encoded[None].to(self.model.device)
         self._encoder_states: Any = None
 
     @property
     def decodes(self) -> bool:
-        """Whether the model predicts a token after another, with a cache."""
+        """Whether the model predicts a token after another."""
         return self.architecture != "encoder"
 
     def __call__(
@@ -102,7 +104,13 @@ class Caller:
                 line = (str(error).splitlines() or [""])[0]
                 raise Refusal(f"{type(error).__name__}: {line}") from error
         logits = getattr(out, "logits", None)
-        return (out.last_hidden_state if logits is None else logits), getattr(out, "cache", None)
+        found = out.last_hidden_state if logits is None else logits
+        if found.ndim != 3:
+            raise InputError(
+                f"{type(self.model).__name__} must give an output for each token, [rows, tokens, width], to be "
+                f"audited, got {[*found.shape]} for {[*ids.shape]}: give the model without its head"
+            )
+        return found, getattr(out, "cache", None)
 
     def _encoder_outputs(self, rows: int) -> Any:
         from transformers.modeling_outputs import BaseModelOutput

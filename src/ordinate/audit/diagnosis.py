@@ -42,6 +42,8 @@ def diagnose(subject: "Subject", run: Run, reference: Run, where: Where, *, prob
         return _embedding(subject, run, reference, probe)
     if where.part == "attention" and where.layer is not None:
         return _attention(subject, run, where)
+    if where.part == "state":
+        return Diagnosis("state" if subject.carries_state else "unexplained")
     return Diagnosis("unexplained")
 
 

@@ -101,6 +101,7 @@ def _place(where: Where) -> str:
         "keys": "its keys differ and its values do not",
         "queries": "its queries differ and its keys and values do not",
         "attention": "its keys and values are equal and what it returns differs",
+        "state": "it keeps no keys, and what it makes of the tokens before differs",
         "embedding": "keys and values differ from the first layer on",
         "values": "its values differ",
         "output": "the outputs differ",

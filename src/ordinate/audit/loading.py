@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 import transformers
+from huggingface_hub.errors import StrictDataclassError
 
 from ordinate import texts
 from ordinate.errors import InputError, Unavailable
@@ -63,10 +64,19 @@ def load_subject(directory: Path, dtype: str | None = None) -> tuple[Any, torch.
     directory = _fitting(directory)
     with _loading(directory):
         config = transformers.AutoConfig.from_pretrained(directory, **_OPTIONS)
-        model = _automatic(config).from_pretrained(directory, use_safetensors=True, dtype=dtype or "auto", **_OPTIONS)
+        model, found = _automatic(config).from_pretrained(
+            directory, use_safetensors=True, dtype=dtype or "auto", output_loading_info=True, **_OPTIONS
+        )
         # A model without a tokenizer is audited on ids drawn at random.
         named = any((directory / name).exists() for name in _TOKENIZERS)
         tokenizer = transformers.AutoTokenizer.from_pretrained(directory, **_OPTIONS) if named else None
+    # Nothing reads what an encoder pools: files of a masked language model are without it.
+    missing = sorted(name for name in found["missing_keys"] if "pooler" not in name.split("."))
+    if missing:
+        raise InputError(
+            f"{directory} lacks {len(missing)} weights of {type(model).__name__}, which would be drawn at random: "
+            f"{', '.join(missing[:3])}{', ...' if len(missing) > 3 else ''}"
+        )
     if tokenizer is None:
         return model.eval(), None
     text = texts.read("emma").body[:_CHARACTERS]
@@ -106,7 +116,7 @@ def _loading(directory: Path) -> Iterator[None]:
     transformers.utils.logging.disable_progress_bar()
     try:
         yield
-    except (OSError, ValueError, RuntimeError, ImportError, KeyError) as error:
+    except (OSError, ValueError, RuntimeError, ImportError, KeyError, StrictDataclassError) as error:
         line = (str(error).splitlines() or [type(error).__name__])[0]
         raise InputError(f"{directory} cannot be loaded by transformers: {line}") from error
     finally:

@@ -41,18 +41,21 @@ def localise(reference: Run, run: Run, noise: "Noise", comparison: Comparison, t
     """Where a run first differs beyond the noise, or None where nowhere.
 
     Keys and values of a layer come from the same states, so that keys that differ beside equal values were turned
-    otherwise; where both differ, what went into them did: the attention of the layer before, or the embedding.
+    otherwise; where both differ, what went into them did: the attention of the layer before, or the embedding. Of
+    layers before that keep no keys the first is named, and what it carries from token to token.
     """
     beyond = comparison.beyond(threshold)
     part: Part | None = None
     found_layer, tokens_at, heads = None, beyond, None
     layers = min(len(reference.layers), len(run.layers))
+    equal = -1  # the last layer whose keys and values are equal
     for layer in range(layers):
         sides = differing(reference, run, noise, layer)
         if sides is None:
             continue
         keys, values, _ = sides
         if not (keys.any() or values.any()):
+            equal = layer
             continue
         only_keys = keys.any(-1) & ~values.any(-1)
         first_values = _first_token(values.any(-1))
@@ -63,11 +66,12 @@ def localise(reference: Run, run: Run, noise: "Noise", comparison: Comparison, t
         elif layer == 0:
             part, found_layer, tokens_at = "embedding", 0, values.any(-1)
         else:
-            part, found_layer, tokens_at = "attention", layer - 1, values.any(-1) | keys.any(-1)
+            part, found_layer = _between(equal, layer)
+            tokens_at = values.any(-1) | keys.any(-1)
         break
     else:
         if beyond.any() and layers:
-            part, found_layer = "attention", layers - 1
+            part, found_layer = _between(equal, layers)
     first = comparison.first_token(threshold)
     if part is None and first is None:
         return None
@@ -77,6 +81,11 @@ def localise(reference: Run, run: Run, noise: "Noise", comparison: Comparison, t
     return Where(
         token=token, row=row, layer=found_layer, part=part, heads=heads, rows=rows, tokens=int(tokens_at.sum())
     )
+
+
+def _between(equal: int, differs: int) -> tuple[Part, int]:
+    """What differs first between a layer whose keys are equal and the next one whose keys can be compared."""
+    return ("attention", equal) if equal == differs - 1 else ("state", equal + 1)
 
 
 def _like(beyond: Tensor, other: Tensor) -> Tensor:

@@ -15,6 +15,7 @@ from torch import Tensor
 from ordinate.audit.base import Where
 from ordinate.audit.noise import apart
 from ordinate.audit.runs import Held, Run
+from ordinate.audit.sizes import learned_positions
 from ordinate.audit.stored import stored
 from ordinate.audit.subject import Subject
 from ordinate.caches.turning import Turned, axes_of
@@ -30,6 +31,8 @@ _HALF_UNIT = 2.0**-24
 _ROUNDINGS = 8.0
 # How much further than its value a key may be off, where both come from states that differ.
 _CARRIED = 4.0
+# Model types whose layers begin a new state at position 0: transformers' RG-LRU does, for packed documents.
+_BEGINS_AT_ZERO = ("recurrent_gemma",)
 # Of the rounding of a dtype: how far the mean angle of many keys may be off.
 _MEAN = 16.0
 # Keys that a displacement explains lie this close to it: cos of the angle that is left, weighted by size.
@@ -60,7 +63,7 @@ def why_not(subject: Subject) -> str | None:
         return "what the model does with position is not known"
     if not subject.takes_positions:
         return "the model takes no positions"
-    if not subject.call.decodes:
+    if not subject.call.keeps_cache:
         return "the model keeps no keys"
     if not any(isinstance(group.encoding, Rotary) for group in subject.spec.groups.values()):
         return "nothing rotates in the model"
@@ -71,6 +74,10 @@ def promises(subject: Subject) -> str | None:
     """None where a text may stand anywhere, else why not, in a sentence."""
     if subject.spec is None:
         return "what the model does with position is not known"
+    if learned_positions(subject.model):
+        return "a learned table tells each token its own position"
+    if subject.model.config.model_type in _BEGINS_AT_ZERO:
+        return "its layers begin a new state at position 0"
     for group in subject.spec.groups.values():
         if "shift_invariant" not in group.encoding.traits and group.encoding.kind != "none":
             return f"{group.scheme} does not promise that a text may stand anywhere"

@@ -58,12 +58,19 @@ class Passes:
         layers = held_layers(cache, tokens) if cache is not None else ()
         return Run("one pass", logits, there, torch.zeros_like(there, dtype=torch.int64), layers, cache=cache)
 
+    @property
+    def carries_state(self) -> bool:
+        """Whether some layers carry a state from token to token (Mamba, delta rules, convolutions) in place of keys."""
+        from transformers import DynamicCache
+
+        layers = DynamicCache(config=self.model.config).layers
+        return any(type(layer).__name__ not in ("DynamicLayer", "DynamicSlidingWindowLayer") for layer in layers)
+
     def full_cache(self) -> Any:
         """An empty cache that keeps every token in every layer; the model's own where layers keep other things."""
         from transformers import DynamicCache, EncoderDecoderCache
 
-        cache = DynamicCache(config=self.model.config)
-        if any(type(layer).__name__ not in ("DynamicLayer", "DynamicSlidingWindowLayer") for layer in cache.layers):
+        if self.carries_state:
             return None
         if self.caching is not None:
             return self.caching.new_cache(DynamicCache())
@@ -126,8 +133,10 @@ class Passes:
         """Take the last tokens off a cache, as transformers' own `crop` does.
 
         Raises:
-            Refusal: the cache cannot
+            Refusal: the cache cannot, or says that it cannot put back what its layers carry
         """
+        if self.carries_state and not getattr(cache, "is_croppable", True):
+            raise Refusal(f"{type(cache).__name__}.is_croppable is False: what its layers carry cannot be put back")
         self.on_cache(cache, "crop", -tokens)
 
     def recording(self, cache: Any) -> None:

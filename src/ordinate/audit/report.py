@@ -5,16 +5,14 @@ import math
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Annotated, Any, Literal, Protocol
 
 import msgspec
 
 from ordinate.audit.base import Finding, Outcome, Where
 from ordinate.audit.kinds import KINDS
 from ordinate.audit.names import identifier
-
-VERSION = 1
-"""Of the JSON: it rises when a field changes its meaning or goes."""
+from ordinate.schema import SCHEMA_VERSION
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _WIDTH = 100
@@ -39,8 +37,18 @@ class Result(Protocol):
     def findings(self) -> Sequence[Finding]: ...
 
 
-class Case(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One outcome as JSON has it."""
+class Case(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One outcome as JSON has it. What is empty is left out.
+
+    Args:
+        check: what computed
+        case: what was done, in a few words
+        status: "passed", "failed", "refused", "not applicable" or "undecided"
+        kind: of the fault, where there is one
+        evidence: what was seen, or why nothing was
+        where: the fault starts
+        numbers: of the evidence, by name
+    """
 
     check: str
     case: str
@@ -51,17 +59,19 @@ class Case(msgspec.Struct, frozen=True, omit_defaults=True):
     numbers: dict[str, Any] = {}
 
 
-class Document(msgspec.Struct, frozen=True):
+class Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An audit as JSON has it.
 
     Args:
-        version: `VERSION`
+        schema_version: of the schema of results
+        kind: "audit"
         subject: facts about what was audited and how, by name
         findings: the gravest first
         outcomes: every case of every check
     """
 
-    version: int
+    schema_version: Annotated[int, msgspec.Meta(ge=1, le=1)]
+    kind: Literal["audit"]
     subject: dict[str, Any]
     findings: list[Finding]
     outcomes: list[Case]
@@ -74,7 +84,7 @@ def to_json(result: Result) -> str:
         for o in result.outcomes
     ]
     findings = [replace(finding, check=identifier(finding.check)) for finding in result.findings]
-    document = Document(VERSION, dict(result.subject), findings, cases)
+    document = Document(SCHEMA_VERSION, "audit", dict(result.subject), findings, cases)
     return json.dumps(_finite(msgspec.to_builtins(document)), indent=2, allow_nan=False)
 
 
@@ -101,7 +111,7 @@ def to_sarif(result: Result, version: str) -> str:
             "ruleIndex": index[finding.kind],
             "level": finding.severity,
             "message": {"text": f"{finding.evidence}. What to do: {finding.remedy}"},
-            "locations": [{"logicalLocations": [{"name": _place(finding.where), "fullyQualifiedName": name}]}],
+            "locations": [{"logicalLocations": [{"name": place(finding.where), "fullyQualifiedName": name}]}],
             "properties": {
                 "check": identifier(finding.check),
                 "cases": list(finding.cases),
@@ -149,7 +159,7 @@ def _block(finding: Finding) -> Iterator[str]:
     yield f"{finding.severity} [{finding.kind}] {finding.title}"
     parts = {
         "seen": finding.evidence,
-        "where": _place(finding.where),
+        "where": place(finding.where),
         "cases": "; ".join(finding.cases),
         "what to do": finding.remedy,
         "reports": ", ".join(finding.reports),
@@ -166,7 +176,8 @@ def _block(finding: Finding) -> Iterator[str]:
             )
 
 
-def _place(where: Where) -> str:
+def place(where: Where) -> str:
+    """Where a difference starts, in words; empty where that is not known."""
     parts = []
     if where.token is not None:
         parts.append(f"from token {where.token}" + (f" of row {where.row}" if where.row else ""))

@@ -1,5 +1,6 @@
 """Run the checks over a model, and gather what they found."""
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -89,6 +90,11 @@ def audit_model(
             noise = subject.noise
         except Refusal as refusal:
             raise InputError(f"{name} cannot be audited: its own plain pass fails: {refusal}") from refusal
+        if not (math.isfinite(noise.logits) and bool(subject.reference.logits.isfinite().all())):
+            raise InputError(
+                f"{name} cannot be audited: the outputs of its own plain pass, or of that pass rounded otherwise, are "
+                f"infinite or NaN in {str(subject.dtype).removeprefix('torch.')}"
+            )
         for done, check in enumerate(asked):
             if progress:
                 progress(f"checks: {check.id} ({done + 1} of {len(asked)})", done, len(asked))

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from torch import nn
+
 from ordinate.scaling.dynamic_ntk import DynamicNtk
 from ordinate.scaling.longrope import LongRope
 from ordinate.spec import Spec
@@ -50,7 +52,22 @@ def longest(model: Any, spec: Spec | None) -> int | None:
     if spec is not None and spec.window.declared is not None:
         return spec.window.declared
     found = getattr(model.config.get_text_config(), "max_position_embeddings", None)
-    return found if isinstance(found, int) and found > 0 else None
+    bounds = [found] if isinstance(found, int) and found > 0 else []
+    return min([*bounds, *learned_positions(model)], default=None)
+
+
+def learned_positions(model: Any) -> list[int]:
+    """How many tokens each learned table of positions has rows for: those up to its padding row are no token's.
+
+    ProphetNet's streams, which predict the tokens after the next, stand one row further on.
+    """
+    found, ahead = [], int(bool(getattr(model.config, "ngram", None)))
+    for name, module in model.named_modules():
+        last = name.rsplit(".", 1)[-1]
+        if isinstance(module, nn.Embedding) and ("position" in last or last == "wpe"):
+            before = 0 if module.padding_idx is None else module.padding_idx + 1
+            found.append(module.num_embeddings - before - ahead)
+    return [rows for rows in found if rows > 0]
 
 
 def crossing(spec: Spec | None) -> int | None:

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ordinate.audit.base import Refusal
 from ordinate.audit.batches import ROWS, Batches
 from ordinate.audit.calling import Caller
 from ordinate.audit.noise import Noise, measure
@@ -81,6 +82,9 @@ class Subject(Batches):
         rows = self.other_ids(0, ROWS * wanted) if ids is None else ids[: ROWS * wanted]
         self.ids = rows.reshape(ROWS, wanted).clone()
         self.call = Caller(model, self.other_ids(1, 24))
+        if self.call.decodes and self.caching is None:
+            with self.evaluating():
+                self._look()
 
     @property
     def length(self) -> int:
@@ -102,6 +106,25 @@ class Subject(Batches):
         """How many tokens the sliding layers see, of each group that has a window, [token]."""
         groups = () if self.spec is None else self.spec.groups.values()
         return [group.sliding_window for group in groups if group.sliding_window is not None]
+
+    def _look(self) -> None:
+        """Find out whether the model keeps a cache, and whether it reads tokens that come after.
+
+        A model that is asked to keep a cache may have none, and one that could decode may have been made an encoder.
+        """
+        ids = self.ids[:1, :SHORTEST]
+        # The first token's neighbours stay: a mask that is off by one is a fault, and no encoder's.
+        others = torch.cat([ids[:, : SHORTEST // 4], self.ids[1:2, SHORTEST // 4 : SHORTEST]], 1)
+        try:
+            (first, _), (second, cache) = self.call(ids), self.call(others, use_cache=True)
+        except Refusal:
+            return  # the plain pass says so
+        self.call.keeps_cache = cache is not None
+        if self.call.architecture == "causal" and first.ndim == 3:
+            change = (first[0, 0] - second[0, 0]).float().abs().max()
+            bound = torch.finfo(self.dtype).eps ** 0.5 * first[0, 0].float().abs().max()
+            if bool(change > bound):
+                self.call.architecture, self.call.keeps_cache = "encoder", False
 
     def other_ids(self, seed: int, tokens: int) -> Tensor:
         """Ids drawn at random, the same for the same seed, [tokens]."""

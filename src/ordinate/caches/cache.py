@@ -17,7 +17,7 @@ from ordinate.caches.stamp import Kept, Stamp
 from ordinate.caches.state import State
 from ordinate.caches.storage import Storage, storage
 from ordinate.caches.tables import Tables, one_table
-from ordinate.caches.transaction import transaction
+from ordinate.caches.transaction import ordinary_tensors, transaction
 from ordinate.caches.turning import check_pairing
 from ordinate.errors import InputError, boolean, got, positive_integer
 from ordinate.schemes.base import Scheme
@@ -39,6 +39,10 @@ class Cache(Operations):
     would leave float32 so, are turned and rounded by each shift: keep them un-rotated, or in float32. Under Dynamic NTK
     past its window rotated keys are turned in a copy at each step. Biases (ALiBi, T5, ...) and NoPE rotate nothing:
     only positions move.
+
+    Angles are float64, which has no digits left far out: keys turn at positions below 2^42 (4.4e12) where pairs turn by
+    1 rad a token or less, sooner in proportion where by more. There an angle is within 1e-3 rad of its own, at 2^22
+    within 1e-9. What rotates nothing stands at any position below 2^53.
 
     Args:
         group: the layers: a `LayerGroup` of a `Spec`, or a scheme
@@ -89,7 +93,8 @@ class Cache(Operations):
         if tables is None and one_table(group):
             tables = Tables(group)
         self._tables = tables
-        self._state = State.empty(stamp, layout, _storage(storage), positive_integer("batch", batch))
+        with ordinary_tensors():
+            self._state = State.empty(stamp, layout, _storage(storage), positive_integer("batch", batch))
         self._latest: Queries | None = None
 
     @property
@@ -246,6 +251,7 @@ class Cache(Operations):
             raise InputError(f"q must have shape [{self.batch}, query, heads, dim], got {shape}")
         if positions is not None:
             at = writing.standing(self._state, positions, (q.shape[0], q.shape[1]))
+            self._state.check_reach(at)
             return Queries(at, reading.ranks_of(self._state, at))
         if self._latest is None or self._latest.ranks.shape[1] != q.shape[1]:
             latest = "none" if self._latest is None else self._latest.ranks.shape[1]

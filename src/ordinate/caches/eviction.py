@@ -108,11 +108,14 @@ def _frames(state: State, behind: Tensor, distance: Tensor) -> Tensor:
 
 
 def _distances(state: State, gone: Tensor, behind: Tensor) -> Tensor:
-    """How far what lies behind moves, with several axes: its lowest position to the lowest of what goes. [rows]"""
+    """How far what lies behind moves, with several axes: to the lowest of what goes, but past all that stays. [rows]"""
     lowest = state.positions.amin(0)
+    # Half of an image may stay: what goes then begins where what stays does, and its place is not free.
+    stays = state.held & ~gone & ~behind
+    past = torch.nn.functional.pad(torch.where(stays, state.positions.amax(0), -1), (1, 0), value=-1).amax(1) + 1
     from_gone = torch.where(gone, lowest, MAXIMUM_POSITION).amin(1) if gone.shape[1] else state.ends
     from_behind = torch.where(behind, lowest, MAXIMUM_POSITION).amin(1) if gone.shape[1] else state.ends
-    return torch.where(gone.any(1), from_behind.minimum(state.ends) - from_gone, 0)
+    return torch.where(gone.any(1), (from_behind.minimum(state.ends) - from_gone.maximum(past)).clamp(min=0), 0)
 
 
 def evict(state: State, sinks: int, window: int, positions: str) -> None:

@@ -10,7 +10,7 @@ from ordinate.caches.reading import Queries
 from ordinate.caches.regimes import Regime
 from ordinate.caches.state import State
 from ordinate.caches.tables import Tables, one_table
-from ordinate.caches.transaction import transaction
+from ordinate.caches.transaction import ordinary_tensors, transaction
 from ordinate.errors import MAXIMUM_POSITION, InputError, got, non_negative_integer
 from ordinate.schemes.base import Scheme
 from ordinate.spec import LayerGroup, Spec
@@ -47,10 +47,11 @@ class Operations:
         """Let everything in these rows go, all rows where not given; pages go back to their pool."""
         state = self._state
         which = range(state.batch) if rows is None else reuse.checked_rows(state, rows).tolist()
-        ranks = state.next_ranks.clone()
-        ranks[list(which)] = 0
-        eviction.crop(state, ranks)
-        state.ends[list(which)] = 0
+        with ordinary_tensors():
+            ranks = state.next_ranks.clone()
+            ranks[list(which)] = 0
+            eviction.crop(state, ranks)
+            state.ends[list(which)] = 0
         self._latest = None
 
     def crop(self, lengths: Any) -> None:
@@ -85,7 +86,7 @@ class Operations:
 
         Positions keep_first to keep_first + drop - 1 go, what lies behind moves down by `drop`. With several axes
         `drop` and `keep_first` count entries, and what lies behind moves until its lowest position is where the lowest
-        of what went was.
+        of what went was, or just past the highest that stays where that is further.
 
         Args:
             drop: how many positions, one number for all rows or one for each, [token]
@@ -156,7 +157,8 @@ class Operations:
         Args:
             rows: row numbers, any of them more than once; -1 for a row without entries
         """
-        reuse.reorder(self._state, rows)
+        with ordinary_tensors():
+            reuse.reorder(self._state, rows)
         self._latest = None
 
     def fork(self) -> Self:
@@ -170,7 +172,8 @@ class Operations:
         are in all.
         """
         made = object.__new__(type(self))
-        made._tables, made._state, made._latest = self._tables, reuse.fork(self._state), self._latest
+        with ordinary_tensors():
+            made._tables, made._state, made._latest = self._tables, reuse.fork(self._state), self._latest
         return made
 
 

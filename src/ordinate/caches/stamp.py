@@ -2,7 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
+
+import numpy as np
 
 from ordinate.caches.regimes import Regime
 from ordinate.errors import InputError
@@ -12,6 +15,10 @@ from ordinate.spec import LayerGroup, Spec, Window
 
 Kept = Literal["rotated", "unrotated"]
 """Whether a cache holds keys as attention reads them, or as they came from their projection."""
+
+# An angle up to so many radians is within 1e-3 rad of the true one in float64: the frequency is off by one unit in the
+# last place and what its rounded exponent makes, the product by half a unit.
+_WITHIN_A_THOUSANDTH = 2.0**42
 
 
 @dataclass(frozen=True)
@@ -38,6 +45,12 @@ class Stamp:
     def fingerprint(self) -> str:
         """The identity of the group, as of a spec that has no other."""
         return fingerprint(_alone(self.group))
+
+    @cached_property
+    def reach(self) -> int:
+        """The first position at which keys are not turned to within 1e-3 rad, [token]; of a group that rotates."""
+        fastest = float(np.abs(self.group.frequencies()).max(initial=1.0))
+        return int(_WITHIN_A_THOUSANDTH / fastest)
 
     def differences(self, other: "Stamp") -> Iterator[str]:
         """What differs, a line each; nothing where keys may be read as the other's."""

@@ -209,9 +209,20 @@ class State:
                 raise InputError(f"k must have the {wanted} channels of {self.stamp.group.scheme}, got {dim}")
 
     def check_reach(self, positions: Tensor) -> None:
-        """Raise `InputError` where a scheme (xPos) cannot turn keys at positions, [axes, rows, tokens]."""
+        """Raise `InputError` where tokens at positions, [axes, rows, tokens], cannot be turned.
+
+        float64 does not reach them (`Stamp.reach`), or xPos does not.
+        """
         encoding = self.stamp.group.encoding
-        if isinstance(encoding, Rotary) and len(positions) == 1:
+        if not isinstance(encoding, Rotary) or not positions.numel():
+            return
+        highest = int(positions.max())
+        if highest >= self.stamp.reach:
+            raise InputError(
+                f"positions that turn keys must be below {self.stamp.reach}, where angles in float64 are within 1e-3 "
+                f"rad, got {highest}"
+            )
+        if len(positions) == 1:
             encoding.magnitudes(positions[positions >= 0].unique().numpy())
 
     def start(self, heads: int, dims: tuple[int, int], device: torch.device) -> Memory:

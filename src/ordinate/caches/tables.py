@@ -4,6 +4,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ordinate.caches.transaction import ordinary_tensors
 from ordinate.caches.turning import axes_of
 from ordinate.errors import InputError, positive_integer
 from ordinate.spec import LayerGroup
@@ -43,7 +44,8 @@ class Tables:
             # What grows by doubling is made anew a few times only.
             count = end if length else max(end, 256, 0 if made is None else 2 * len(made[0]))
             cos, sin = self.group.table(np.arange(count), length or None)
-            made = torch.from_numpy(cos).to(device), torch.from_numpy(sin).to(device)
+            with ordinary_tensors():
+                made = torch.from_numpy(cos).to(device), torch.from_numpy(sin).to(device)
         self._made[length] = made
         while len(self._made) > self.lengths:
             del self._made[next(iter(self._made))]

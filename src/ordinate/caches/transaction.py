@@ -4,7 +4,17 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import fields
 
+import torch
+
 from ordinate.caches.state import State
+
+
+@contextmanager
+def ordinary_tensors() -> Iterator[None]:
+    """New tensors are no inference tensors: a cache that is filled under `torch.inference_mode` is written outside."""
+    grad = torch.is_grad_enabled()
+    with torch.inference_mode(False), torch.set_grad_enabled(grad):
+        yield
 
 
 @contextmanager
@@ -26,7 +36,7 @@ def transaction(state: State) -> Iterator[None]:
         if back is not None:
             back()
 
-    with ExitStack() as undo:
+    with ordinary_tensors(), ExitStack() as undo:
         undo.callback(restore)
         yield
         undo.pop_all()

@@ -132,9 +132,10 @@ def check_numbers(state: State, k: Tensor, v: Tensor) -> None:
         if not isinstance(x, Tensor) or x.ndim != 4 or not x.is_floating_point():
             shape = f"{[*x.shape]} {x.dtype}" if isinstance(x, Tensor) else got(x)
             raise InputError(f"{name} must be floats of shape [batch, tokens, heads, dim], got {shape}")
-        if x.dtype.itemsize < 2 or x.is_meta:
+        if x.dtype.itemsize < 2 or x.is_meta or x.layout != torch.strided:
             raise InputError(
                 f"{name} must be float16, bfloat16, float32 or float64 on a device, got {x.dtype} on {x.device}"
+                + ("" if x.layout == torch.strided else f", {x.layout}")
             )
         if x.requires_grad and torch.is_grad_enabled():
             raise InputError(f"a cache keeps no gradient: append under torch.no_grad(), got {name} that requires one")

@@ -61,10 +61,9 @@ def command(
     from ordinate import __version__
     from ordinate.audit.report import to_json, to_sarif, to_text
     from ordinate.cli.dispatch import ENVIRONMENT, FINDINGS, OK
-    from ordinate.errors import InputError
+    from ordinate.cli.out_file import check_out
 
-    if out is not None and not out.absolute().parent.is_dir():
-        raise InputError(f"--out must lie in a directory that exists, got {out}")
+    check_out(out)
     names = [name.strip() for value in checks or () for name in value.split(",")] or None
     server = {
         "model": model,

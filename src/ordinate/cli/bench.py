@@ -23,6 +23,7 @@ def command(
 
     need("torch", "torch")
     from ordinate.bench import CASES, Inaccurate, asked, machine, measure, short
+    from ordinate.schema import beginning
 
     here, measured, wrong = machine(), [], []
     if format == "text":
@@ -40,7 +41,13 @@ def command(
             for figure in result["figures"]:
                 typer.echo(f"  {_line(figure)}")
     if format == "json":
-        typer.echo(json.dumps({"machine": here, "measurements": measured, "not timed": wrong}, indent=2))
+        typer.echo(
+            json.dumps(
+                {**beginning("bench"), "machine": here, "measurements": measured, "not timed": wrong},
+                indent=2,
+                allow_nan=False,
+            )
+        )
     return int(bool(wrong))
 
 

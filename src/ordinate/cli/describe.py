@@ -27,12 +27,14 @@ def command(
 
     Reads the files alone: no weights are loaded, nothing in them is executed, nothing is downloaded.
     """
+    from ordinate.cli.out_file import check_out
     from ordinate.dialects import read
     from ordinate.errors import InputError
     from ordinate.scaling.base import checked_length
 
     if sources and format != "text":
         raise InputError(f"--sources belongs to the text; --format {format} {SOURCES[format]}")
+    check_out(out)
     spec, length = read(source), checked_length(length)
     if format == "json":
         import json

@@ -5,19 +5,17 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from ordinate.cli.suite_options import Filler, Lengths, Reserve, Seed, Suite, Tasks, To, names, numbers
+
 
 def command(
     format: Annotated[Literal["lm_eval", "inspect_ai"], typer.Argument(help="For which tool.")],
     out: Annotated[Path, typer.Argument(help="The folder to be made. It must not exist.")],
     tokenizer: Annotated[str, typer.Option(help="The model's own: a directory, a file, a model's name, or bytes.")],
-    suite: Annotated[Literal["smoke", "standard", "publication"], typer.Option(help="What is asked.")] = "standard",
-    lengths: Annotated[
-        str | None, typer.Option(help="Lengths of prompts in tokens, with commas; the first is the short one.")
-    ] = None,
-    to: Annotated[
-        int | None, typer.Option(help="Instead: the doubles of the shortest length that fits, up to this one.")
-    ] = None,
-    tasks: Annotated[str | None, typer.Option(help="These tasks alone, with commas.")] = None,
+    suite: Suite = "standard",
+    lengths: Lengths = None,
+    to: To = None,
+    tasks: Tasks = None,
     place: Annotated[
         list[str] | None,
         typer.Option(
@@ -29,17 +27,13 @@ def command(
         int | None, typer.Option(help="Instances or minimal pairs of each cell. Default: the suite's.")
     ] = None,
     controls: Annotated[bool, typer.Option(help="With the suite's controls.")] = True,
-    filler: Annotated[
-        str, typer.Option(help="What fills the prompts: prose, generated, records, noise, or a text file.")
-    ] = "prose",
+    filler: Filler = "prose",
     mode: Annotated[
         Literal["base", "chat", "reasoning"] | None,
         typer.Option(help="How answers are asked for. Default: base, and chat where the tool sends messages alone."),
     ] = None,
-    reserve: Annotated[
-        int | None, typer.Option(help="Tokens of an answer at most. Default: by the longest right one.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Of the instances.")] = 0,
+    reserve: Reserve = None,
+    seed: Seed = 0,
     name: Annotated[str, typer.Option(help="What the names of all tasks begin with.")] = "ordinate",
 ) -> None:
     """Write a suite as a folder for lm-evaluation-harness or inspect_ai: prompts, answers and a scorer.
@@ -57,9 +51,9 @@ def command(
     if lengths is not None and to is not None:
         raise InputError("lengths are given, or where they end, not both")
     scope = {
-        "lengths": _numbers(lengths),
+        "lengths": numbers(lengths),
         "to": to,
-        "tasks": tuple(part.strip() for part in tasks.split(",")) if tasks else (),
+        "tasks": names(tasks),
         "mode": mode or one.modes[0],
         "seed": seed,
         "reserve": reserve,
@@ -87,13 +81,3 @@ def _planned(suite: str, tokenizer: str, filler: str, scope: dict[str, Any]) -> 
     used = named(filler)
     material = Material(read_tokenizer(tokenizer), fillers=(used,))
     return material, find(suite).plan(Scope(material=material, filler=used.identity, **scope))
-
-
-def _numbers(text: str | None) -> tuple[int, ...]:
-    from ordinate.errors import InputError, positive_integer
-
-    try:
-        numbers = [int(part) for part in text.split(",")] if text else []
-    except ValueError:
-        raise InputError(f"--lengths must be numbers of tokens with commas, got {text!r}") from None
-    return tuple(positive_integer("--lengths", number) for number in numbers)

@@ -6,13 +6,15 @@ import typer
 
 
 def command(
-    things: Annotated[Literal["schemes", "scalings", "models"], typer.Argument(help="What to list.")] = "schemes",
+    things: Annotated[
+        Literal["schemes", "scalings", "models", "plots"], typer.Argument(help="What to list.")
+    ] = "schemes",
     format: Annotated[Literal["text", "json"], typer.Option(help="What to print.")] = "text",
 ) -> None:
-    """List the positional schemes, scaling methods or named models."""
+    """List the positional schemes, scaling methods, named models or plots."""
     import json
 
-    rows = {"schemes": _schemes, "scalings": _scalings, "models": _models}[things]()
+    rows = {"schemes": _schemes, "scalings": _scalings, "models": _models, "plots": _plots}[things]()
     if format == "json":
         typer.echo(json.dumps(rows, indent=2))
         return
@@ -45,4 +47,13 @@ def _scalings() -> list[dict[str, str]]:
 def _models() -> list[dict[str, str]]:
     from ordinate import models
 
-    return [{"name": name, "summary": models.about(name)} for name in models.names()]
+    installed = [{"name": name, "summary": models.about(name)} for name in models.names()]
+    published = [models.published(name) for name in models.published_names()]
+    return installed + [{"name": one.name, "summary": f"{one.title}: its configuration alone"} for one in published]
+
+
+def _plots() -> list[dict[str, str]]:
+    from ordinate.plots import facts, plots
+
+    found = {name: facts(name) for name in plots()}
+    return [{"name": name, "summary": about.shows, "source": about.source} for name, about in found.items()]

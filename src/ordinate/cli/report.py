@@ -1,36 +1,82 @@
-"""`ordinate report`: what a validation claims."""
+"""`ordinate report`: what commands found, as something to look at."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
+ENDINGS = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json"}
+
 
 def command(
-    run: Annotated[Path, typer.Argument(help="The folder of a run of `ordinate validate`, whole or not.")],
-    format: Annotated[Literal["text", "json", "markdown", "html"], typer.Option(help="What to write.")] = "text",
+    results: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RESULT...",
+            help="Files that commands wrote as JSON, one or several together, or folders of runs of `ordinate "
+            "validate`, whole or not.",
+            show_default=False,
+        ),
+    ],
+    format: Annotated[
+        Literal["text", "json", "markdown", "md", "html"] | None,
+        typer.Option(help="What to write. Default: as --out ends (.html, .md, .json), else text.", show_default=False),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="A file for what would be printed.")] = None,
 ) -> int:
-    """Say what a validation claims, from the samples that its run has so far.
+    """Render what describe, diff, check, translate, prove, audit, validate, bench and plan found.
 
-    The headline is the effective length of the task that reaches least among those above their floor. The HTML is one
-    file without script that loads nothing.
+    The HTML is one file without script that loads nothing; several results stand on one page, under a list of what was
+    found. Of a run of `ordinate validate` the headline is the effective length of the task that reaches least among
+    those above their floor, from the samples that the run has so far.
     """
-    from ordinate.errors import InputError
-    from ordinate.validate.cards import card_of
-    from ordinate.validate.written import WRITERS
+    from ordinate.cli.out_file import check_out
 
-    if out is not None and not out.absolute().parent.is_dir():
-        raise InputError(f"--out must lie in a directory that exists, got {out}")
-    card = card_of(run)
-    if format == "html":
-        from ordinate.report.card import to_html
-
-        text = to_html(card)
-    else:
-        text = WRITERS[format](card)
+    check_out(out)
+    form = format or ENDINGS.get("" if out is None else out.suffix.lower(), "text")
+    text = _written(results, {"md": "markdown"}.get(form, form))
     if out is None:
         typer.echo(text.rstrip("\n"))
     else:
         out.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
     return 0
+
+
+def _written(paths: Sequence[Path], form: str) -> str:
+    """Results in one of the four forms."""
+    import json
+
+    from ordinate.report import render
+    from ordinate.report.document import flat, together
+    from ordinate.report.page import page_of
+
+    found = flat([_read(path) for path in paths])
+    if form == "html":
+        return render(*found)
+    if len(found) == 1 and found[0]["kind"] == "validate":
+        from ordinate.validate.claims import card
+        from ordinate.validate.written import WRITERS
+
+        return WRITERS[form](card(found[0]))
+    if form == "json":
+        shown = found[0] if len(found) == 1 else together(found)
+        return json.dumps(shown, indent=2, allow_nan=False, ensure_ascii=False)
+    from ordinate.report.markdown import to_markdown
+    from ordinate.report.plain_text import to_text
+
+    pages = [page_of(result) for result in found]
+    return to_markdown(pages) if form == "markdown" else to_text(pages)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """A result from a file, or from the folder of a run."""
+    import json
+
+    from ordinate.results import read_file
+
+    if not path.is_dir():
+        return read_file(path)
+    from ordinate.validate.cards import card_of
+
+    return json.loads(card_of(path).to_json())

@@ -5,6 +5,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from ordinate.cli.suite_options import Filler, Lengths, Reserve, Seed, Suite, Tasks, To, names, numbers
+
 CONFIRMED = 1_000_000
 """A run that may take more tokens than this is confirmed on a terminal."""
 
@@ -14,28 +16,20 @@ def command(
         str | None,
         typer.Argument(help="A Hugging Face directory, a GGUF file, or a model's name; none with --url."),
     ] = None,
-    suite: Annotated[Literal["smoke", "standard", "publication"], typer.Option(help="What is asked.")] = "standard",
-    lengths: Annotated[
-        str | None, typer.Option(help="Lengths of prompts in tokens, with commas; the first is the short one.")
-    ] = None,
-    to: Annotated[
-        int | None, typer.Option(help="Instead: the doubles of the shortest length that fits, up to this one.")
-    ] = None,
+    suite: Suite = "standard",
+    lengths: Lengths = None,
+    to: To = None,
     levels: Annotated[
         str | None,
         typer.Option(
             help="L1 (accepts), L2 (holds), L3 (uses), P (position numbering), with commas. Default: the suite's."
         ),
     ] = None,
-    tasks: Annotated[str | None, typer.Option(help="These tasks alone, with commas.")] = None,
-    filler: Annotated[
-        str, typer.Option(help="What fills the prompts: prose, generated, records, noise, or a text file.")
-    ] = "prose",
+    tasks: Tasks = None,
+    filler: Filler = "prose",
     mode: Annotated[Literal["base", "chat", "reasoning"], typer.Option(help="How answers are asked for.")] = "base",
-    reserve: Annotated[
-        int | None, typer.Option(help="Tokens of an answer at most. Default: by the longest right one.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Of the instances.")] = 0,
+    reserve: Reserve = None,
+    seed: Seed = 0,
     search: Annotated[bool, typer.Option("--search", help="Find the longest length by bisection.")] = False,
     budget: Annotated[str | None, typer.Option(help="Tokens at most, of the whole run: 200000, 60k, 5M.")] = None,
     seconds: Annotated[float | None, typer.Option(help="Seconds at most, from now.")] = None,
@@ -94,7 +88,7 @@ def command(
     where neither is proved: a verdict is inconclusive, all tasks are at their floor, or a budget or a server ended the
     run before. A finished shard ends with 0.
     """
-    from ordinate.cli.dispatch import OK
+    from ordinate.cli.dispatch import INTERRUPTED, OK
     from ordinate.errors import InputError
     from ordinate.validate.opening import Opening
 
@@ -115,16 +109,16 @@ def command(
     )
     asked = {
         "suite": suite,
-        "lengths": _numbers(lengths),
+        "lengths": numbers(lengths),
         "to": to,
-        "tasks": tuple(name.strip() for name in tasks.split(",")) if tasks else (),
+        "tasks": names(tasks),
         "filler": filler,
         "mode": mode,
         "seed": seed,
         "reserve": reserve,
         "search": search,
         "shard": shard,
-        "levels": tuple(name.strip() for name in levels.split(",")) if levels else None,
+        "levels": names(levels) or None,
     }
     if resume is not None:
         defaults = {"suite": "standard", "filler": "prose", "mode": "base", "seed": 0, "lengths": (), "tasks": ()}
@@ -137,7 +131,11 @@ def command(
     if workers is not None and ray is None:
         raise InputError("--workers are of a Ray cluster: give its address with --ray")
     where = None if ray is None else (ray, workers)
-    found = _run(opening, asked, resume, out, budget, seconds, where, ask=not (yes or dry_run), dry=dry_run)
+    try:
+        found = _run(opening, asked, resume, out, budget, seconds, where, ask=not (yes or dry_run), dry=dry_run)
+    except KeyboardInterrupt as interrupt:
+        typer.echo(f"ordinate: {str(interrupt) or 'interrupted'}", err=True)
+        return INTERRUPTED
     if found is None:
         return OK
     return shown(*found, as_json=json)
@@ -161,14 +159,16 @@ def _run(
         where: a Ray cluster's address and how many workers it is to have; None: here
     """
     from contextlib import ExitStack
+    from shlex import quote
 
     from ordinate.cli.progress import progress
     from ordinate.errors import positive
     from ordinate.validate.estimate import tokens
     from ordinate.validate.opening import opened
+    from ordinate.validate.preparing import Asked, name_of, opening_of, prepare, resume
     from ordinate.validate.running import Limits
     from ordinate.validate.shards import shard
-    from ordinate.validate.validating import Asked, name_of, opening_of, prepare, resume, validate
+    from ordinate.validate.validating import validate
 
     limits = Limits(
         tokens=None if budget is None else tokens(budget),
@@ -196,20 +196,24 @@ def _run(
         ready = resume(folder, backend) if wanted is None and folder is not None else prepare(backend, wanted, opening)  # type: ignore[arg-type]
         for sentence in (*ready.manifest.notes, *ready.estimate.sentences()):
             typer.echo(sentence, err=True)
-        if dry or (ask and not _confirmed(ready.estimate.most, limits.tokens)):
+        if dry or (ask and not _confirmed(ready.estimate, limits.tokens)):
             return None
         path = folder or out or Path(name_of(ready.manifest, opening))
-        with progress() as report:
-            course, judged = validate(ready, path, limits=limits, progress=report, cluster=cluster)
+        try:
+            with progress() as report:
+                course, judged = validate(ready, path, limits=limits, progress=report, cluster=cluster)
+        except KeyboardInterrupt:  # what was answered is kept
+            how = f"; go on with: ordinate validate --resume {quote(str(path))}" if path.exists() else ""
+            raise KeyboardInterrupt(f"interrupted{how}") from None
         return path, course, (ready.manifest, judged)
 
 
-def _confirmed(most: int, budget: int | None) -> bool:
-    """Whether a long run is wanted; only a terminal is asked."""
+def _confirmed(estimate: Any, budget: int | None) -> bool:
+    """Whether a long run is wanted; only a terminal is asked. The budget is of tasks alone."""
     import sys
 
-    least = most if budget is None else min(most, budget)
-    if least <= CONFIRMED or not (sys.stdin.isatty() and sys.stderr.isatty()):
+    most = estimate.level_most + (estimate.most if budget is None else min(estimate.most, budget))
+    if most <= CONFIRMED or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return True
     return typer.confirm("Run it?", err=True)
 
@@ -241,6 +245,7 @@ def _print(path: Path, course: Any, found: Any, card: Any, *, as_json: bool) -> 
     import json
     import sys
 
+    from ordinate.schema import beginning
     from ordinate.validate.written import to_text
 
     manifest, judged = found
@@ -255,7 +260,7 @@ def _print(path: Path, course: Any, found: Any, card: Any, *, as_json: bool) -> 
         ]
         shard = None if manifest.shard is None else f"{manifest.shard[0]}/{manifest.shard[1]}"
         about = {"run": str(path), "ended": course.ended, "why": course.why, "tokens": course.tokens, "shard": shard}
-        typer.echo(json.dumps({**about, "trials": rows, "card": card.to_dict()}, indent=2))
+        typer.echo(json.dumps({**beginning("run"), **about, "trials": rows, "card": card.to_dict()}, indent=2))
     else:
         if manifest.shard is None:
             typer.echo(to_text(card).rstrip("\n"))
@@ -264,15 +269,3 @@ def _print(path: Path, course: Any, found: Any, card: Any, *, as_json: bool) -> 
         typer.echo(f"written: {path}")
     if sys.stdout is not None:
         sys.stdout.flush()
-
-
-def _numbers(text: str | None) -> tuple[int, ...]:
-    from ordinate.errors import InputError
-
-    try:
-        found = tuple(int(part) for part in text.split(",")) if text else ()
-    except ValueError as error:
-        raise InputError(f"--lengths must be numbers of tokens with commas, got {text!r}") from error
-    if any(number < 1 for number in found):
-        raise InputError(f"--lengths must be above 0, got {text!r}")
-    return found

@@ -8,11 +8,9 @@ import numpy as np
 
 from ordinate.describe.wavelengths import turns, wavelengths
 from ordinate.fingerprint import fingerprint
+from ordinate.schema import beginning
 from ordinate.schemes.base import Rotary
 from ordinate.spec import Heads, LayerGroup, Spec
-
-SCHEMA_VERSION = 1
-"""Raised when a key changes its meaning or goes; keys may be added without."""
 
 
 def to_dict(spec: Spec, length: int | None = None) -> dict[str, Any]:
@@ -26,11 +24,11 @@ def to_dict(spec: Spec, length: int | None = None) -> dict[str, Any]:
         length: tokens seen so far, for frequencies that depend on it; None as at construction, [token]
 
     Returns:
-        `schema_version`, `name`, `architecture`, `container`, `fingerprint`, `length`, `layers`, `window`, `groups`,
-        `sources`, `warnings`
+        `schema_version`, `kind`, `name`, `architecture`, `container`, `fingerprint`, `length`, `layers`, `window`,
+        `groups`, `sources`, `warnings`
     """
     return {
-        "schema_version": SCHEMA_VERSION,
+        **beginning("describe"),
         "name": spec.name,
         "architecture": spec.architecture,
         "container": spec.container,

@@ -17,7 +17,8 @@ def read(source: str | os.PathLike[str] | Mapping[str, Any]) -> Spec:
 
     Args:
         source: a Hugging Face directory or `config.json`, a GGUF file, a Meta or Mistral `params.json`,
-            the name of a model in `ordinate.models`, or what a `config.json` or `params.json` holds, as a dict
+            the name of a model or of a published configuration in `ordinate.models`, or what a `config.json` or
+            `params.json` holds, as a dict
 
     Raises:
         InputError: what was given cannot be read, or says something impossible about position
@@ -46,6 +47,11 @@ def configuration(source: str | os.PathLike[str]) -> dict[str, Any] | None:
     from ordinate.files.source import identify
 
     named = isinstance(source, str) and not os.path.exists(source)
+    if named:
+        from ordinate import models
+
+        if source in models.published_names():
+            return models.published(str(source)).config
     found = identify(_named(str(source)) if named else Path(source))
     if found.kind == "gguf":
         return None
@@ -76,7 +82,13 @@ def _read_path(path: Path, *, name: str | None) -> Spec:
 
 
 def _read_named(name: str) -> Spec:
-    """Read the model that `ordinate.models` has under this name."""
+    """Read the model, or the published configuration, that `ordinate.models` has under this name."""
+    from ordinate import models
+
+    if name in models.published_names():
+        from ordinate.dialects import huggingface
+
+        return huggingface.read(models.published(name).config, name=name)
     return _read_path(_named(name), name=name)
 
 
@@ -88,7 +100,10 @@ def _named(name: str) -> Path:
     names = models.names()
     if name in names:
         return models.find(name).path
-    raise InputError(f"{name!r} is neither a path that exists nor the name of a model{suggestion(name, names)}")
+    hint = suggestion(name, [*names, *models.published_names()]).split(" (choices")[0]
+    raise InputError(
+        f"{name!r} is neither a path that exists nor the name of a model{hint} (`ordinate list models` has them all)"
+    )
 
 
 def _read_mapping(values: Mapping[str, Any]) -> Spec:

@@ -1,5 +1,8 @@
-"""Named models: for each a file of data that says in which installed package its weights lie. Nothing is downloaded."""
+"""Named models: for each a file of data that says in which installed package its weights lie, or what configuration it
+was published with. Nothing is downloaded.
+"""
 
 from ordinate.models.named import Model, about, find, names, verify
+from ordinate.models.published import Published, published, published_names
 
-__all__ = ["Model", "about", "find", "names", "verify"]
+__all__ = ["Model", "Published", "about", "find", "names", "published", "published_names", "verify"]

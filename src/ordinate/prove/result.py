@@ -1,11 +1,12 @@
 """What a proof is as data: the fields of `report.json`."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
-SCHEMA_VERSION = 1
+from ordinate.schema import SCHEMA_VERSION as SCHEMA_VERSION
 
+_SOME = msgspec.Meta(min_length=1)
 Role = Literal["original", "extended"]
 
 
@@ -62,8 +63,8 @@ class LossByPosition(Record, frozen=True):
 
     length: int
     block: int
-    ranges: list[Range]
-    fine: list[Range]
+    ranges: Annotated[list[Range], _SOME]
+    fine: Annotated[list[Range], _SOME]
     inside: Range | None
     past: Range | None
 
@@ -159,8 +160,8 @@ class GrowingContext(Record, frozen=True):
 
     scored: int
     block: int
-    rows: list[Context]
-    changes: list[Change]
+    rows: Annotated[list[Context], _SOME]
+    changes: Annotated[list[Change], _SOME]
 
 
 class Gap(Record, frozen=True):
@@ -184,8 +185,8 @@ class PositionGap(Record, frozen=True):
     passages: int
     tokens: int
     block: int
-    rows: list[Gap]
-    changes: list[Change]
+    rows: Annotated[list[Gap], _SOME]
+    changes: Annotated[list[Change], _SOME]
 
 
 class ModelFacts(Record, frozen=True):

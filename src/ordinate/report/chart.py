@@ -1,11 +1,18 @@
 """Line charts in SVG, drawn here so that a page needs neither script nor network."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ordinate.errors import InputError
+from ordinate.report.axes import MOST, drawable, ratios, short, ticks
 from ordinate.report.markup import Markup, element
+
+WIDTHS = {"wide": 720, "narrow": 360}
+"""CSS pixels of the two sizes in which every chart is drawn."""
+
+ROLES = ("extended", "original", "difference", "fourth", "fifth")
+"""What lines can be, each with its colour, stroke and marker."""
 
 
 @dataclass(frozen=True)
@@ -25,10 +32,10 @@ class Point:
 
 @dataclass(frozen=True)
 class Line:
-    """What one model (or their difference) did.
+    """What one model did, or their difference; or one of several series.
 
     Args:
-        role: "original", "extended" or "difference", which gives it its colour, stroke and marker
+        role: one of `ROLES`, which gives it its colour, stroke and marker
         name: in the legend
         points: with bands; joined by a line unless they are ranges
         fine: narrow ranges, drawn as a thin line behind
@@ -62,6 +69,8 @@ class Chart:
         marks: vertical lines
         logarithmic: whether equal ratios of x are equally far apart
         zero: whether a line is drawn at y = 0
+        logarithmic_y: whether equal ratios of y are equally far apart; every y must be above 0
+        levels: horizontal lines; `x` is where they stand on the y axis
     """
 
     name: str
@@ -74,6 +83,12 @@ class Chart:
     marks: Sequence[Mark] = ()
     logarithmic: bool = False
     zero: bool = False
+    logarithmic_y: bool = False
+    levels: Sequence[Mark] = ()
+
+    def height(self, form: str) -> int:
+        """How high it is drawn in a size, [CSS pixel]."""
+        return 360 if form == "wide" else 320
 
     def svg(self, width: int, height: int, form: str) -> Markup:
         """Draw it.
@@ -84,13 +99,16 @@ class Chart:
         """
         frame = _Frame(self, width, height)
         title, summary = f"{self.name}-{form}-title", f"{self.name}-{form}-summary"
+        marked = [*_marks(self, frame), *_levels(self, frame)]
         return element(
             "svg",
             element("title", self.title, id=title),
             element("desc", self.summary, id=summary),
             *_axes(self, frame),
-            *_marks(self, frame),
+            *[stroke for stroke, _ in marked],
             *[_line(line, frame) for line in self.lines],
+            # Last, so that no line goes through a word.
+            *[word for _, word in marked],
             class_=form,
             role="img",
             aria_labelledby=f"{title} {summary}",
@@ -105,8 +123,8 @@ class _Frame:
 
     def __init__(self, chart: Chart, width: int, height: int) -> None:
         points = [point for line in chart.lines for point in (*line.points, *line.fine)]
-        if not points or not all(math.isfinite(v) for p in points for v in (p.start, p.stop, p.y, p.half)):
-            raise InputError(f"chart {chart.name!r} needs points, all finite")
+        if not points or not all(drawable(v) for p in points for v in (p.start, p.stop, p.y, p.half)):
+            raise InputError(f"chart {chart.name!r} needs points, all finite and none beyond ±{MOST:g}")
         self.width, self.height = width, height
         self.logarithmic = chart.logarithmic
         places = [*chart.ticks, *[p.start for p in points], *[p.stop for p in points]]
@@ -115,6 +133,16 @@ class _Frame:
             margin = 0.04 * (self.high_x - self.low_x) or 1.0
             self.low_x, self.high_x = self.low_x - margin, self.high_x + margin
         heights = [p.y + side * p.half for p in points for side in (-1, 1)] + ([0.0] if chart.zero else [])
+        heights += [level.x for level in chart.levels]
+        self.logarithmic_y = chart.logarithmic_y
+        if chart.logarithmic_y:
+            if min(heights) <= 0:
+                raise InputError(f"chart {chart.name!r} has a logarithmic y axis: every y must be > 0")
+            low, high = math.log10(min(heights)), math.log10(max(heights))
+            margin = 0.05 * (high - low) or 0.5
+            self.low_y, self.high_y = low - margin, high + margin
+            self.y_ticks = ratios(10**self.low_y, 10**self.high_y)
+            return
         self.y_ticks = ticks(min(heights), max(heights))
         step = self.y_ticks[1] - self.y_ticks[0]
         self.low_y = min(self.y_ticks[0], step * math.floor(min(heights) / step))
@@ -128,36 +156,27 @@ class _Frame:
         return round(self.left + share * (self.width - self.left - self.right), 1)
 
     def y(self, value: float) -> float:
-        share = (value - self.low_y) / (self.high_y - self.low_y)
+        place = math.log10(value) if self.logarithmic_y else value
+        share = (place - self.low_y) / ((self.high_y - self.low_y) or 1.0)
         return round(self.height - self.bottom - share * (self.height - self.top - self.bottom), 1)
 
     def holds(self, x: float) -> bool:
         return self.low_x <= self._scaled(x) <= self.high_x
 
 
-def ticks(low: float, high: float, most: int = 7) -> list[float]:
-    """Round numbers that span [low, high], at steps of 1, 2 or 5 times a power of ten.
-
-    >>> ticks(0.2, 3.9)
-    [0.0, 1.0, 2.0, 3.0, 4.0]
-    """
-    span = max(high - low, 1e-6, 1e-6 * abs(high))
-    power = 10.0 ** math.floor(math.log10(span / most))
-    step = next(power * times for times in (1, 2, 5, 10, 20) if span / (power * times) <= most - 1)
-    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    return [round(number * step, 9) for number in range(first, max(last, first + 1) + 1)]
-
-
 def _axes(chart: Chart, frame: _Frame) -> list[Markup]:
     bottom, right = frame.height - frame.bottom, frame.width - frame.right
     found = []
     digits = max(0, -math.floor(math.log10(frame.y_ticks[1] - frame.y_ticks[0]) + 1e-9))
+
+    def written(value: float) -> str:
+        return short(value) if chart.logarithmic_y else f"{value:,.{digits}f}".replace("-", "−")
+
     for value in frame.y_ticks:
         y = frame.y(value)
         kind = "zero" if chart.zero and value == 0 else "grid"
         found.append(element("line", class_=kind, x1=frame.left, x2=float(right), y1=y, y2=y))
-        text = f"{value:.{digits}f}".replace("-", "−")
-        found.append(element("text", text, class_="tick", x=frame.left - 7, y=y + 4, text_anchor="end"))
+        found.append(element("text", written(value), class_="tick", x=frame.left - 7, y=y + 4, text_anchor="end"))
     # A label takes about 7 pixels a character; those that would touch the one before are left out.
     free = -math.inf
     for value in chart.ticks:
@@ -177,23 +196,32 @@ def _axes(chart: Chart, frame: _Frame) -> list[Markup]:
     return found
 
 
-def _marks(chart: Chart, frame: _Frame) -> list[Markup]:
-    found, words = [], []
+def _marks(chart: Chart, frame: _Frame) -> Iterator[tuple[Markup, Markup]]:
+    """Vertical lines, each with its word."""
     for row, mark in enumerate(chart.marks):
         if not frame.holds(mark.x):
             continue
-        x = frame.x(mark.x)
         # The words stay on the paper, and in two rows, so that those of close lines do not meet.
+        x, top, foot = frame.x(mark.x), 12.0 + 14.0 * (row % 2), float(frame.height - frame.bottom)
         anchor, shift = ("start", 5) if x < frame.width / 2 else ("end", -5)
-        found.append(
-            element(
-                "line", class_="mark", x1=x, x2=x, y1=12.0 + 14.0 * (row % 2), y2=float(frame.height - frame.bottom)
-            )
+        yield (
+            element("line", class_="mark", x1=x, x2=x, y1=top, y2=foot),
+            element("text", mark.label, class_="tick halo", x=x + shift, y=top - 1, text_anchor=anchor),
         )
-        words.append(
-            element("text", mark.label, class_="tick halo", x=x + shift, y=11.0 + 14.0 * (row % 2), text_anchor=anchor)
+
+
+def _levels(chart: Chart, frame: _Frame) -> Iterator[tuple[Markup, Markup]]:
+    """Horizontal lines, each with its word."""
+    right, free = float(frame.width - frame.right), -math.inf
+    for level in sorted(chart.levels, key=lambda one: frame.y(one.x)):
+        y = frame.y(level.x)
+        # A word that would meet the one above stands under its line.
+        place = y - 5 if y - 5 - 12 >= free else y + 14
+        yield (
+            element("line", class_="mark", x1=frame.left, x2=right, y1=y, y2=y),
+            element("text", level.label, class_="tick halo", x=right, y=place, text_anchor="end"),
         )
-    return found + words
+        free = place + 2
 
 
 def _line(line: Line, frame: _Frame) -> Markup:
@@ -229,10 +257,14 @@ _ASIDE = {"original": -2.5, "extended": 2.5}
 
 
 def marker(role: str, x: float, y: float) -> Markup:
-    """A square for the original, a disc for the extended model, a diamond for their difference."""
+    """A square for the original, a disc for the extended model, a diamond for their difference, else triangles."""
     if role == "original":
         return element("rect", class_="marker", x=x - 3.5, y=y - 3.5, width=7, height=7)
     if role == "extended":
         return element("circle", class_="marker", cx=x, cy=y, r=4)
-    corners = f"{x:g},{y - 5:g} {x + 5:g},{y:g} {x:g},{y + 5:g} {x - 5:g},{y:g}"
+    if role in ("fourth", "fifth"):
+        tip = -5 if role == "fourth" else 5
+        corners = f"{x:g},{y + tip:g} {x + 5:g},{y - 0.8 * tip:g} {x - 5:g},{y - 0.8 * tip:g}"
+    else:
+        corners = f"{x:g},{y - 5:g} {x + 5:g},{y:g} {x:g},{y + 5:g} {x - 5:g},{y:g}"
     return element("polygon", class_="marker", points=corners)

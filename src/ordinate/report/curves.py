@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ordinate.report.chart import ticks
+from ordinate.report.axes import ticks
 from ordinate.report.markup import Markup, element
 from ordinate.validate.claims import Row
 from ordinate.validate.statistics.retention import RETAINED

@@ -1,10 +1,30 @@
 """A chart with its legend, its sentence and its numbers as a table."""
 
-from ordinate.report.chart import Chart, Line, marker
+from collections.abc import Sequence
+from typing import Protocol
+
+from ordinate.report.chart import WIDTHS, Line, marker
 from ordinate.report.markup import Markup, element
 
 
-def figure(chart: Chart, numbers: Markup, *, shown: bool = False) -> Markup:
+class Drawn(Protocol):
+    """A chart of any kind."""
+
+    @property
+    def title(self) -> str: ...
+
+    @property
+    def summary(self) -> str: ...
+
+    @property
+    def lines(self) -> Sequence[Line]: ...
+
+    def height(self, form: str) -> int: ...
+
+    def svg(self, width: int, height: int, form: str) -> Markup: ...
+
+
+def figure(chart: Drawn, numbers: Markup, *, shown: bool = False) -> Markup:
     """A chart in two sizes, of which the page shows the one that fits, and the same numbers as a table.
 
     Args:
@@ -12,13 +32,14 @@ def figure(chart: Chart, numbers: Markup, *, shown: bool = False) -> Markup:
         numbers: its table
         shown: whether the table is open from the start
     """
-    legend = element("ul", *[element("li", _sample(line), " ", line.name) for line in chart.lines], class_="legend")
+    keys = [element("li", _sample(line), " ", line.name) for line in chart.lines]
+    drawn = [chart.svg(width, chart.height(form), form) for form, width in WIDTHS.items()]
     return element(
         "figure",
         element("figcaption", element("strong", chart.title), " ", chart.summary),
-        legend,
-        chart.svg(720, 360, "wide"),
-        chart.svg(360, 320, "narrow"),
+        # One line needs no name beside the title.
+        element("ul", *keys, class_="legend") if len(keys) > 1 else "",
+        *drawn,
         element("details", element("summary", "The numbers as a table"), numbers, open="open" if shown else None),
     )
 

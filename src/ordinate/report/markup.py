@@ -2,6 +2,7 @@
 
 import html
 import json
+import re
 from collections.abc import Iterable
 from typing import Any, Self
 
@@ -26,8 +27,17 @@ def escape(text: str) -> Markup:
     return text if isinstance(text, Markup) else Markup(html.escape(text, quote=True))
 
 
+def breakable(name: str) -> Markup:
+    """A path or a name that may be broken behind its dots, slashes and underscores.
+
+    >>> breakable("groups.layers")
+    'groups.<wbr>layers'
+    """
+    return Markup(re.sub(r"(?<=[._/])(?=[^\s._/])", "<wbr>", escape(name)))
+
+
 # Elements of HTML that have no end tag.
-_VOID = frozenset({"meta", "br", "hr", "col"})
+_VOID = frozenset({"meta", "br", "hr", "col", "wbr"})
 
 
 def element(tag: str, *children: str, **attributes: str | float | None) -> Markup:
@@ -77,4 +87,25 @@ def table(caption: str, header: Iterable[str], rows: Iterable[Iterable[str]], *,
         for row in rows
     ]
     whole = element("table", element("caption", caption), element("thead", head), element("tbody", *body))
-    return element("div", whole, class_="scroll", role="region", aria_label=caption, tabindex="0")
+    return scrolling(caption, whole)
+
+
+def scrolling(name: str, table: Markup) -> Markup:
+    """A table that scrolls by itself, with the keys too, where it is wider than the page."""
+    return element("div", table, class_="scroll", role="group", aria_label=name, tabindex="0")
+
+
+def facts(caption: str, rows: Iterable[tuple[str, str | None]]) -> Markup:
+    """A table of facts by name, whose cells break their lines; what is None is left out."""
+    shown = [[name, fact] for name, fact in rows if fact is not None]
+    return prose(table(caption, ["Fact", "Value"], shown))
+
+
+def prose(table: Markup) -> Markup:
+    """A table whose cells break their lines."""
+    return element("div", table, class_="prose")
+
+
+def listing(points: Iterable[str]) -> Markup:
+    """A list of points."""
+    return element("ul", *[element("li", point) for point in points])

@@ -20,7 +20,7 @@ def loss_by_position(proof: Proof) -> Section:
     found = proof.loss_by_position
     names = _names(proof)
     window = proof.original.window
-    ticks = list(range(0, found.length + 1, max(1, window // 4)))
+    ticks = list(range(0, found.length + 1, max(1, window // 4, found.length // 40)))
     marks = [Mark(window, "original’s window")]
 
     def line(role: str, name: str, pick: Callable[[Compared], Estimate]) -> Line:
@@ -77,7 +77,7 @@ def passkeys(proof: Proof) -> Section:
     """Which keys each model read, by place of asking."""
     found = proof.passkeys
     window = proof.original.window
-    example = found.sentence.strip().format(name="NAME", key="123456")
+    example = found.sentence.strip().replace("{name}", "NAME").replace("{key}", "123456")
     explained = [
         f"Sentences such as “{example}” stand between the paragraphs of the long text, each with its own name and six "
         "random digits. After more and more of the text each model is asked for every key that it has passed. Asked "

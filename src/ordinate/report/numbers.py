@@ -1,11 +1,47 @@
 """Numbers as a reader wants them."""
 
+from typing import Any
+
 from ordinate.prove.result import Estimate
 
 
 def count(number: int) -> str:
     """1234567 as '1,234,567'."""
     return f"{number:,}"
+
+
+def fact(given: Any) -> str:
+    """A fact of any kind, as its file has it, but in words where it has none.
+
+    >>> fact(None), fact(True), fact(512), fact("0.9")
+    ('none', 'yes', '512', '0.9')
+    """
+    return {None: "none", True: "yes", False: "no"}[given] if given is None or isinstance(given, bool) else str(given)
+
+
+def size(number: int) -> str:
+    """Bytes in the largest binary unit that they fill.
+
+    >>> size(0), size(2048), size(3 * 2**29)
+    ('0 B', '2 KiB', '1.5 GiB')
+    """
+    for power, unit in ((40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")):
+        if number >= 2**power:
+            return f"{number / 2**power:,.4g} {unit}"
+    return f"{number:,} B"
+
+
+def figures(number: float, digits: int = 6) -> str:
+    """A number in so many significant digits, with a power of ten as it is printed.
+
+    >>> figures(0.5), figures(1.4330125702369627e-05), figures(9.1e-06, 2)
+    ('0.5', '1.43301 × 10⁻⁵', '9.1 × 10⁻⁶')
+    """
+    mantissa, _, power = f"{number:.{digits}g}".partition("e")
+    if not power:
+        return mantissa.replace("-", "−")
+    raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"{mantissa} × 10{raised}".replace("-", "−")
 
 
 def signed(number: float, digits: int = 3) -> str:

@@ -11,6 +11,7 @@ from urllib.parse import quote
 from ordinate.rules._run import Report, rules
 from ordinate.rules._text import shown
 from ordinate.rules.base import Finding, Severity
+from ordinate.schema import beginning
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 GITHUB = {"error": "error", "warning": "warning", "note": "notice"}
@@ -22,7 +23,7 @@ def to_json(reports: Sequence[Report]) -> str:
         {"file": report.file, "findings": [dataclasses.asdict(finding) for finding in report.findings]}
         for report in reports
     ]
-    return json.dumps({"reports": listed}, indent=2, allow_nan=False, default=str)
+    return json.dumps({**beginning("check"), "reports": listed}, indent=2, allow_nan=False, default=str)
 
 
 def to_sarif(reports: Sequence[Report], version: str) -> str:

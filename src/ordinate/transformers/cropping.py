@@ -41,8 +41,12 @@ def check_crop(layers: Iterable[Any], tokens_to_remove: Any, entries: int) -> No
 def _obstacle(layer: Any, tokens_to_remove: int) -> str | None:
     """Why a layer cannot be cropped; None where it can."""
     recording = getattr(layer, "record_past", False)
-    if isinstance(layer, LinearAttentionCacheLayerMixin) and not recording:
-        return "it keeps a recurrent state, not what came before (activate_past_recording before the first pass)"
+    if isinstance(layer, LinearAttentionCacheLayerMixin):
+        # transformers' own crop takes convolutions back where they were recorded, and leaves recurrent states.
+        if tokens_to_remove and any(layer.is_recurrent_states_initialized.values()):
+            return "its recurrent state has read them, and is nowhere kept as it was before"
+        if not recording:
+            return "it keeps a state, not what came before (activate_past_recording before the first pass)"
     if isinstance(layer, DynamicSlidingWindowLayer) and layer.is_initialized:
         length, window = int(layer.get_seq_length()), layer.sliding_window
         left = cast(Tensor, layer.keys).shape[-2] + tokens_to_remove

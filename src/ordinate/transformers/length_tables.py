@@ -35,11 +35,13 @@ class LengthTables:
             )
         self._group = group
         self._held: dict[tuple[int, torch.device], tuple[Tensor, Tensor]] = {}
+        self._rows: dict[int, tuple[Tensor, Tensor, Tensor]] = {}
         self._bytes = 0
 
     def forget(self) -> None:
         """Drop the tables that a single row has used."""
         self._held = {key: tables for key, tables in self._held.items() if not key[0]}
+        self._rows = {}
         self._bytes = 0
 
     # Tensors made in inference mode could not be saved for a later backward pass.
@@ -62,6 +64,26 @@ class LengthTables:
         if not length or self._bytes + size <= _HELD:
             self._held[key] = (cos, sin)
             self._bytes += size if length else 0
+        return cos, sin
+
+    @torch.inference_mode(False)
+    def rows(self, length: int, positions: Tensor) -> tuple[Tensor, Tensor]:
+        """cos and sin at these positions alone: [positions, pairs], float32, on their device.
+
+        Args:
+            length: as in `table`
+            positions: [positions], int64, [token]
+        """
+        positions = positions.clone()
+        found = self._rows.get(length)
+        if found is not None and torch.equal(found[0].to(positions.device), positions):
+            return found[1], found[2]
+        tables = self._group.table(positions.cpu().numpy(), length or None)
+        cos, sin = (torch.from_numpy(part).to(positions.device) for part in tables)
+        size = cos.nbytes + sin.nbytes
+        if self._bytes + size <= _HELD:
+            self._rows[length] = positions, cos, sin
+            self._bytes += size
         return cos, sin
 
     def _made(self, length: int | None, rows: int) -> tuple[Tensor, Tensor]:

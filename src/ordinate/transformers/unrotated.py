@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from transformers import AttentionInterface, AttentionMaskInterface
 
+from ordinate.caches.reading import SPARSE
 from ordinate.errors import InputError
 from ordinate.ops import attend as attend_to
 from ordinate.ops.rotate.arguments import Pairing, Part
@@ -126,18 +127,27 @@ class Reading:
             end = keys - tokens + run.stop if causal else keys
             rows = _rows(run.rows, len(query), query.device)
             here, stands = _of(places, rows)[:, :end], _of(self.positions, rows)[:, run.start : run.stop].clamp(min=0)
+            tables, own, within = self.tables[group.layer_type], _part(mask, rows, run, end), window
             furthest = max(int(here.amax()), int(stands.amax()))
-            cos, sin = self.tables[group.layer_type].table(run.length, furthest + 1, query.device)
+            if run.length and furthest >= SPARSE * (end + 64):
+                # A table up to there would be mostly of positions at which nothing stands.
+                if window is not None:
+                    near = (stands[:, None, :, None] - here[:, None, None] <= window[0]).to(query.device)
+                    own, within = near if own is None else own & near, None
+                found, stands, here = _numbered(stands, here)
+                cos, sin = tables.rows(run.length, found.to(query.device))
+            else:
+                cos, sin = tables.table(run.length, furthest + 1, query.device)
             made.append(
                 attend_to(
                     _of(query, rows)[:, run.start : run.stop],
                     _of(key, rows)[:, :end],
                     _of(value, rows)[:, :end],
                     causal=causal,
-                    window=window,
+                    window=within,
                     query_positions=stands,
                     key_positions=here,
-                    mask=_part(mask, rows, run, end),
+                    mask=own,
                     bias=_part(bias, rows, run, end),
                     cos=cos,
                     sin=sin,
@@ -223,6 +233,14 @@ def in_order(seen: Sight, tokens: int, keys: int, device: torch.device) -> Tenso
         mask &= key >= query - seen.window[0]
     mask = mask[None, None]
     return mask if seen.seen is None else mask & seen.seen
+
+
+def _numbered(queries: Tensor, keys: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The positions at which something stands, ascending, and which of them each query and key has; -1 for no key."""
+    both = torch.cat([queries, keys], 1)
+    found, numbers = both.clamp(min=0).unique(return_inverse=True)
+    numbers = torch.where(both < 0, -1, numbers)
+    return found, numbers[:, : queries.shape[1]], numbers[:, queries.shape[1] :]
 
 
 def _rows(rows: tuple[int, ...], batch: int, device: torch.device) -> Tensor | None:

@@ -5,8 +5,9 @@ from typing import Any
 
 from ordinate.dialects.base import Loss
 from ordinate.fingerprint import differences
+from ordinate.schema import beginning
 from ordinate.spec import Spec
-from ordinate.translate.dictionary import SCHEMA_VERSION, difference_to_dict, losses_to_list
+from ordinate.translate.dictionary import difference_to_dict, losses_to_list
 from ordinate.translate.difference_text import change_lines
 from ordinate.translate.proof import prove
 from ordinate.translate.text import bullet, loss_lines, proof_lines
@@ -41,11 +42,11 @@ def copy_to_text(
 def copy_to_dict(
     before: Spec, wanted: Spec, after: Spec | None, losses: Sequence[Loss], warnings: Sequence[str]
 ) -> dict[str, Any]:
-    """The same as a JSON object: `schema_version`, `written`, `losses`, `warnings`, `changes`, `proof`."""
+    """The same as a JSON object: `schema_version`, `kind`, `written`, `losses`, `warnings`, `changes`, `proof`."""
     found = None if after is None else difference_to_dict(before, after, differences(before, after), ())
     proof = None if after is None else difference_to_dict(wanted, after, (), prove(wanted, after))["proof"]
     return {
-        "schema_version": SCHEMA_VERSION,
+        **beginning("gguf-copy"),
         "written": after is not None,
         "losses": losses_to_list(losses),
         "warnings": list(warnings),

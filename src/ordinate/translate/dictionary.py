@@ -6,14 +6,12 @@ from typing import Any
 
 from ordinate.dialects.base import Loss
 from ordinate.fingerprint import Difference, fingerprint
+from ordinate.schema import beginning
 from ordinate.spec import Spec
 from ordinate.translate.comparison import Row
 from ordinate.translate.difference_text import relative_to_a
 from ordinate.translate.proof import GroupProof
 from ordinate.translate.translation import Translation
-
-SCHEMA_VERSION = 1
-"""Raised when a key changes its meaning or goes; keys may be added without."""
 
 
 def translation_to_dict(translation: Translation, *, words: bool = True) -> dict[str, Any]:
@@ -24,11 +22,11 @@ def translation_to_dict(translation: Translation, *, words: bool = True) -> dict
         words: whether to give the words; without them `settings` and `text` are None
 
     Returns:
-        `schema_version`, `model`, `fingerprint`, `engine`, `version`, `faithful`, `settings`, `text`, `losses`,
+        `schema_version`, `kind`, `model`, `fingerprint`, `engine`, `version`, `faithful`, `settings`, `text`, `losses`,
         `steps`, `proof`
     """
     return {
-        "schema_version": SCHEMA_VERSION,
+        **beginning("translate"),
         "model": translation.model.name,
         "fingerprint": fingerprint(translation.model),
         "engine": translation.engine,
@@ -43,9 +41,9 @@ def translation_to_dict(translation: Translation, *, words: bool = True) -> dict
 
 
 def comparison_to_dict(model: Spec, rows: Sequence[Row]) -> dict[str, Any]:
-    """Engines side by side: `schema_version`, `model`, `fingerprint`, `engines`, an object each."""
+    """Engines side by side: `schema_version`, `kind`, `model`, `fingerprint`, `engines`, an object each."""
     return {
-        "schema_version": SCHEMA_VERSION,
+        **beginning("engines"),
         "model": model.name,
         "fingerprint": fingerprint(model),
         "engines": [
@@ -73,13 +71,13 @@ def difference_to_dict(
     *,
     names: tuple[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Two models side by side: `schema_version`, `a`, `b`, their `fingerprints`, `same`, `differences`, `proof`.
+    """Two models side by side: `schema_version`, `kind`, `a`, `b`, `fingerprints`, `same`, `differences`, `proof`.
 
     `names` stand in the place of what their files call them; `relative` is relative to a.
     """
     called = names or (a.name, b.name)
     return {
-        "schema_version": SCHEMA_VERSION,
+        **beginning("diff"),
         "a": called[0],
         "b": called[1],
         "fingerprints": [fingerprint(a), fingerprint(b)],

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,14 @@ import msgspec
 from ordinate.errors import InputError
 from ordinate.prove.statistics import wilson
 from ordinate.validate.cells import Sample
-from ordinate.validate.claims import MARGIN, STABILITY, Card, Claim, Failure, Row
+from ordinate.validate.claims import MARGIN, STABILITY, Card, Claim, Failure, Figure, Row
 from ordinate.validate.compatibility import figures
 from ordinate.validate.store import Manifest, read_manifest, read_samples
 from ordinate.validate.trials import Trial
 from ordinate.validate.uses import Tally, claims, subjects, tally, undecided, verdicts
 from ordinate.validate.uses.bounds import bounds
 from ordinate.validate.uses.means import effects, losses
+from ordinate.validate.uses.perplexities import perplexities
 from ordinate.validate.uses.statements import ability
 from ordinate.validate.uses.tallies import every, right
 
@@ -62,13 +64,16 @@ def make(manifest: Manifest, samples: Sequence[Sample], more: Iterable[Claim] = 
     """
     found, rows, complete, silent = list(more), [], True, []
     asked = bool(samples) or "L3" in manifest.opening.get("levels", ("L3",))
+    losses_as_papers: list[Figure] = []
     for trial, subject in zip(manifest.trials, subjects(manifest.trials), strict=True):
         sampled = tally(trial, samples)
         found += claims(trial, sampled, subject)
         rows += rows_of(trial, sampled, subject)
+        losses_as_papers += perplexities(trial, sampled, subject)
         if trial.measure == "answer" and _silent(sampled):
             silent.append(subject)
         complete = complete and not (asked and undecided(trial, sampled, search=manifest.search))
+    found = _aside(found)
     planned = {cell for trial in manifest.trials for cell in trial.cells}
     own = sorted((s for s in samples if s.cell in planned), key=lambda s: (s.cell.task, s.cell.length, s.key))
     facts: dict[str, Any] = {**manifest.subject, "seed": manifest.seed, "search": manifest.search, "complete": complete}
@@ -79,7 +84,7 @@ def make(manifest: Manifest, samples: Sequence[Sample], more: Iterable[Claim] = 
         rows=tuple(rows),
         outcomes=dict(sorted(Counter(sample.outcome or "measured" for sample in own).items())),
         failures=tuple(_failures(own)),
-        compatibility=figures(rows),
+        compatibility=(*figures(rows), *losses_as_papers),
         caveats=_caveats(manifest, found, complete, silent),
     )
 
@@ -128,6 +133,19 @@ def _failures(samples: Iterable[Sample]) -> Iterable[Failure]:
             cell = sample.cell
             texts = (sample.response[:LONGEST], sample.why[:LONGEST])
             yield Failure(outcome, cell.task, cell.length, cell.places, sample.index, *texts)
+
+
+def _aside(found: Sequence[Claim]) -> list[Claim]:
+    """The claims, those of an effect of evidence with what is known of the task itself at that length."""
+    tasks = {(one.subject, one.length): one for one in found if one.level == "L3" and "chance" in one.evidence}
+
+    def told(one: Claim) -> Claim:
+        task = tasks.get((one.subject, one.length)) if one.ability == MARGIN else None
+        if task is None or task.verdict == "supported":
+            return one
+        return replace(one, caveats=(*one.caveats, f"the task itself is {task.verdict} at this length"))
+
+    return list(map(told, found))
 
 
 def _silent(sampled: Tally) -> bool:

@@ -7,10 +7,8 @@ from typing import Any, Literal
 import msgspec
 
 from ordinate.errors import InputError
+from ordinate.schema import SCHEMA_VERSION, beginning
 from ordinate.validate.statistics import Verdict, effective_length
-
-SCHEMA_VERSION = 1
-"""Of the card's JSON: it rises when a field changes its meaning or goes."""
 
 Level = Literal["L1", "L2", "L3", "P", "R"]
 """L1: accepts the length; L2: holds it; L3: uses it; P: position numbering is consistent; R: short context is kept."""
@@ -23,8 +21,14 @@ LEVELS: Mapping[Level, str] = {
     "R": "no short-context regression",
 }
 
-STABILITY, MARGIN = "position stability", "evidence margin"
+STABILITY, MARGIN = "position stability", "effect of evidence"
 """Abilities of claims that lie beside the profile: they say something of a task, not how far it reaches."""
+
+BESIDE: Mapping[str, Mapping[Verdict, str]] = {
+    STABILITY: {"supported": "stable", "refuted": "unstable", "inconclusive": "neither is proved"},
+    MARGIN: {"supported": "an effect", "refuted": "an effect the wrong way", "inconclusive": "no effect proved"},
+}
+"""Their verdicts in words that nobody takes for support of the task."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,11 @@ class Claim:
     why: str = ""
     caveats: tuple[str, ...] = ()
 
+    @property
+    def word(self) -> str:
+        """The verdict, as it is shown."""
+        return BESIDE.get(self.ability, {}).get(self.verdict, self.verdict)
+
 
 @dataclass(frozen=True)
 class Reach:
@@ -59,7 +68,8 @@ class Reach:
     Args:
         subject, ability: as in the claims
         verdict: "not applicable" where the short baseline is at its floor, else "supported" where any length is
-        effective: the longest length supported with all shorter ones, [token]; None where there is none
+        effective: the longest length supported with all shorter ones, [token]; None where there is none, and where it
+            does not count: that evidence has an effect is no support of a task
         tested: every length tried, ascending, [token]
         counts: whether it takes part in the headline
     """
@@ -92,15 +102,15 @@ class Figure:
     Args:
         name: whose rule it is
         subject: what it is applied to
-        value: a length [token] or a share; None where the rule gives nothing
-        unit: "token" or "share"
+        value: a length [token], a share or a perplexity; None where the rule gives nothing
+        unit: "token", "share" or "perplexity"
         rule: in words, and why it proves less
     """
 
     name: str
     subject: str
     value: float | None
-    unit: Literal["token", "share"]
+    unit: Literal["token", "share", "perplexity"]
     rule: str
 
 
@@ -166,7 +176,7 @@ class Card:
 
     def to_dict(self) -> dict[str, Any]:
         """The card as JSON has it, with its profile and headline."""
-        found = {"kind": "validate", "schema_version": SCHEMA_VERSION, **msgspec.to_builtins(self)}
+        found = {**beginning("validate"), **msgspec.to_builtins(self)}
         return {**found, "profile": msgspec.to_builtins(self.profile), "headline": msgspec.to_builtins(self.headline)}
 
     def to_json(self) -> str:
@@ -201,5 +211,6 @@ def profile(claims: Iterable[Claim]) -> tuple[Reach, ...]:
     for (subject, ability), verdicts in tasks.items():
         reached = effective_length(verdicts)
         verdict: Verdict = "supported" if reached is not None else verdicts[min(verdicts)]
-        found.append(Reach(subject, ability, verdict, reached, tuple(sorted(verdicts)), ability != MARGIN))
+        counts = ability != MARGIN
+        found.append(Reach(subject, ability, verdict, reached if counts else None, tuple(sorted(verdicts)), counts))
     return tuple(found)

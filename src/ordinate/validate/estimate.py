@@ -21,26 +21,50 @@ class Estimate:
     Args:
         least: where every task is at its floor at the first look
         most: where every length needs every look
-        requests: samples where every length needs every look
+        requests: samples where every length needs every look; 0 where no tasks are asked
         rate: tokens in a second as one prompt of a short length was measured; None where none was
+        levels: those beside L3 that are measured
+        level_least, level_most: what these take more, [token]
+        level_seconds: in which they end, [s]
     """
 
     least: int
     most: int
     requests: int
     rate: float | None = None
+    levels: tuple[str, ...] = ()
+    level_least: int = 0
+    level_most: int = 0
+    level_seconds: float = 0.0
+
+    @property
+    def tokens(self) -> tuple[int, int]:
+        """Least and most of all together, [token]."""
+        return self.least + self.level_least, self.most + self.level_most
 
     @property
     def seconds(self) -> tuple[float, float] | None:
         """Least and most at that rate, [s]; long prompts take more for each token than short ones."""
-        return None if self.rate is None else (self.least / self.rate, self.most / self.rate)
+        if self.rate is None:
+            return None
+        levels = min(self.level_most / self.rate, self.level_seconds)
+        return (min(self.level_least / self.rate, levels) + self.least / self.rate, levels + self.most / self.rate)
 
     def sentences(self) -> tuple[str, ...]:
         """In words."""
-        words = [
-            f"{amount(self.least)} tokens where every task is at its floor, at most {amount(self.most)} "
-            f"in {self.requests} requests"
-        ]
+        words = []
+        if self.requests:
+            words.append(
+                f"{amount(self.least)} tokens where every task is at its floor, at most {amount(self.most)} "
+                f"in {self.requests} requests"
+            )
+        if self.levels:
+            low, high = map(amount, self.tokens)
+            apart = f" (in all {low} to {high})" if self.requests else ""
+            words.append(
+                f"{amount(self.level_least)} to {amount(self.level_most)} tokens{' more' * bool(self.requests)} for "
+                f"{', '.join(self.levels)}, which end after {duration(self.level_seconds)} at the latest{apart}"
+            )
         if self.seconds is not None and self.rate is not None:
             low, high = map(duration, self.seconds)
             words.append(
@@ -104,7 +128,7 @@ def amount(number: float) -> str:
     >>> amount(61_440), amount(12_300_000), amount(640)
     ('61.4k', '12.3M', '640')
     """
-    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+    for unit, size in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if number >= size:
             return f"{number / size:.3g}{unit}"
     return f"{number:.0f}"
@@ -113,9 +137,13 @@ def amount(number: float) -> str:
 def duration(seconds: float) -> str:
     """A time in words.
 
-    >>> duration(42), duration(610), duration(9000)
-    ('42 s', '10 min', '2.5 h')
+    >>> duration(42), duration(610), duration(9000), duration(864_000), duration(1e9)
+    ('42 s', '10 min', '2.5 h', '10 days', '32 years')
     """
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+    for most, unit, size in ((120, "s", 1), (7200, "min", 60)):
+        if seconds < most:
+            return f"{seconds / size:.0f} {unit}"
+    if seconds < 3 * 86_400:
+        return f"{seconds / 3600:.1f} h"
+    days = seconds / 86_400
+    return f"{days:.0f} days" if days < 3 * 365 else f"{days / 365.25:,.0f} years"

@@ -74,6 +74,37 @@ def measure_levels(
     return claims
 
 
+def level_tokens(
+    backend: Backend, lengths: Sequence[int], levels: Sequence[str], *, mode: str = "base"
+) -> tuple[int, int]:
+    """What `measure_levels` takes at least and at most, before anything is asked.
+
+    The audit of a model in this process (P) is not counted: it is bounded by time alone.
+
+    Args:
+        backend, lengths, levels, mode: as for `measure_levels`; a level that it does not measure takes nothing
+
+    Returns:
+        tokens of prompts and answers, [token]
+    """
+    least = most = 0
+    if "L1" in levels:
+        from ordinate.validate.accepts.cost import cost
+
+        low, high = cost(backend, lengths, mode=mode, windows=_windows(backend))
+        least, most = least + low, most + high
+    if "L2" in levels:
+        from ordinate.validate.holds.cost import cost
+
+        low, high = cost(backend, lengths)
+        least, most = least + low, most + high
+    if "P" in levels and getattr(backend, "probed", None) is not None:
+        from ordinate.validate.numbering import TOKENS
+
+        most += TOKENS
+    return least, most
+
+
 def _windows(backend: Backend) -> tuple[int, ...]:
     spec = getattr(backend, "spec", None)
     groups = () if spec is None else spec.groups.values()

@@ -13,13 +13,16 @@ Report = Callable[[str, float, float], None]
 
 SUBJECT = "position numbering"
 
+REQUESTS, TOKENS = 600, 200_000
+"""What may be asked of a server."""
+
 
 def numbering(
     backend: Backend,
     *,
     checks: Sequence[str] | None = None,
-    requests: int = 600,
-    tokens: int = 200_000,
+    requests: int = REQUESTS,
+    tokens: int = TOKENS,
     seconds: float = 1800.0,
     progress: Report | None = None,
 ) -> tuple[Claim, ...]:

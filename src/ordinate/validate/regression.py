@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from ordinate.errors import InputError
+from ordinate.schema import beginning
 from ordinate.validate.cells import Sample
 from ordinate.validate.claims import Claim
 from ordinate.validate.statistics import Pairs, Verdict, equivalent, instances_needed
@@ -21,7 +22,6 @@ from ordinate.validate.uses.means import REAL, losses
 from ordinate.validate.uses.statements import ability
 from ordinate.validate.uses.tallies import right
 
-SCHEMA_VERSION = 1
 ACCURACY = 0.01
 """Shares closer than this count as equal."""
 
@@ -76,7 +76,7 @@ class Difference:
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON has it."""
-        return {"kind": "validate-diff", "schema_version": SCHEMA_VERSION, **msgspec.to_builtins(self)}
+        return {**beginning("validate-diff"), **msgspec.to_builtins(self)}
 
     @property
     def regressed(self) -> bool:

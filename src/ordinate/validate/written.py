@@ -4,10 +4,13 @@ import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from ordinate.validate.claims import LEVELS, MARGIN, STABILITY, Card, Claim, Figure, Reach, Row
+from ordinate.validate.claims import BESIDE, LEVELS, Card, Claim, Figure, Reach, Row
 
 WIDTH = 110
 SIGNS = {"supported": "+", "refuted": "x", "inconclusive": "?", "not applicable": "-"}
+
+
+ASIDE = "Beside the tasks, and no support of any: does the place of the evidence matter, does it have an effect at all"
 
 
 def headline(card: Card) -> str:
@@ -19,11 +22,16 @@ def headline(card: Card) -> str:
             f"all {floor} tasks are at their floor" if floor else "nothing was tested that reaches a verdict"
         )
     above = [reach for reach in card.profile if reach.counts and reach.verdict != "not applicable"]
-    reached = "below every tested length" if least.effective is None else f"{least.effective:,} tokens"
+    reached = f"{least.effective or 0:,} tokens"
+    if least.effective is None:  # what is not proved is not disproved
+        reached = "below every tested length" if least.verdict == "refuted" else "proved at no tested length"
     task = f"{least.subject} ({least.ability})"
+    if sum(reach.counts for reach in card.profile) == 1:
+        return f"Effective length: {reached}, by {task} alone, which alone was asked"
     if len(above) == 1:
         return f"Effective length: {reached}, by {task} alone: no other task is above its floor"
-    return f"Effective length: {reached}, the least of {len(above)} tasks above their floor: {task}"
+    which = "above their floor" if least.effective is not None else "not at their floor"
+    return f"Effective length: {reached}, the least of {len(above)} tasks {which}: {task}"
 
 
 def to_text(card: Card) -> str:
@@ -34,6 +42,9 @@ def to_text(card: Card) -> str:
     if grid:
         lines += columns(["task", *lengths], grid)
         lines += ["  + supported  x refuted  ? inconclusive  - not applicable  . not tested", ""]
+    lengths, grid = beside(card)
+    if grid:
+        lines += [f"{ASIDE}:", *columns(["what", *lengths], grid), ""]
     for claim in card.claims:
         if claim.level != "L3" or claim.verdict != "supported":
             lines += _claim(claim)
@@ -60,6 +71,9 @@ def to_markdown(card: Card) -> str:
     if grid:
         words = {sign: name for name, sign in SIGNS.items()} | {".": "not tested"}
         parts += ["## Verdicts", table(["Task", *lengths], [[row[0], *(words[x] for x in row[1:])] for row in grid])]
+    lengths, grid = beside(card)
+    if grid:
+        parts += ["## Beside the tasks", f"{ASIDE}.", table(["What", *lengths], grid)]
     parts += ["## Claims", table(["Level", "Subject", "Length", "Verdict", "Why"], map(_claim_row, card.claims))]
     if card.rows:
         parts += [
@@ -125,6 +139,8 @@ def columns(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 def _profile(reaches: Iterable[Reach]) -> list[list[str]]:
     found = []
     for reach in reaches:
+        if not reach.counts:
+            continue
         what = "at its floor" if reach.verdict == "not applicable" else "none"
         effective = what if reach.effective is None else f"{reach.effective:,}"
         found.append([reach.subject, reach.ability, effective, ", ".join(f"{n:,}" for n in reach.tested)])
@@ -132,22 +148,36 @@ def _profile(reaches: Iterable[Reach]) -> list[list[str]]:
 
 
 def _grid(card: Card) -> tuple[list[str], list[list[str]]]:
-    """A sign for each task, ability and length."""
-    claims = [claim for claim in card.claims if claim.level == "L3" and claim.length is not None]
-    lengths = sorted({claim.length for claim in claims if claim.length is not None})
-    names = list(dict.fromkeys((claim.subject, claim.ability) for claim in claims))
-    known = {(claim.subject, claim.ability, claim.length): SIGNS[claim.verdict] for claim in claims}
-    rows = []
-    for subject, ability in names:
-        name = f"{subject}: {ability}" if ability in (MARGIN, STABILITY) else subject
-        rows.append([name, *(known.get((subject, ability, length), ".") for length in lengths)])
+    """A sign for each task and length."""
+    claims = [claim for claim in card.claims if claim.level == "L3" and claim.ability not in BESIDE]
+    return _by_length(claims, lambda claim: claim.subject, lambda claim: SIGNS[claim.verdict])
+
+
+def beside(card: Card) -> tuple[list[str], list[list[str]]]:
+    """Lengths, and a row for each claim of what lies beside the tasks, in words."""
+    claims = [claim for claim in card.claims if claim.ability in BESIDE]
+    return _by_length(claims, lambda claim: f"{claim.subject}: {claim.ability}", lambda claim: claim.word)
+
+
+def _by_length(
+    claims: Iterable[Claim], name: Callable[[Claim], str], shown: Callable[[Claim], str]
+) -> tuple[list[str], list[list[str]]]:
+    known: dict[tuple[str, str], dict[int, Claim]] = {}
+    for claim in claims:
+        if claim.length is not None:
+            known.setdefault((claim.subject, claim.ability), {})[claim.length] = claim
+    lengths = sorted({length for row in known.values() for length in row})
+    rows = [
+        [name(next(iter(row.values()))), *(shown(row[length]) if length in row else "." for length in lengths)]
+        for row in known.values()
+    ]
     return [f"{length:,}" for length in lengths], rows
 
 
 def _claim(claim: Claim) -> Iterator[str]:
     length = "" if claim.length is None else f" at {claim.length:,} tokens"
-    subject = f"{claim.subject}, {claim.ability}" if claim.ability in (MARGIN, STABILITY) else claim.subject
-    name = f"{claim.level} {LEVELS[claim.level]}: {subject}{length}: {claim.verdict}; {claim.why}"
+    subject = f"{claim.subject}, {claim.ability}" if claim.ability in BESIDE else claim.subject
+    name = f"{claim.level} {LEVELS[claim.level]}: {subject}{length}: {claim.word}; {claim.why}"
     yield from textwrap.wrap(plain(name), WIDTH, subsequent_indent="    ")
     for caveat in claim.caveats:
         yield from textwrap.wrap(plain(caveat), WIDTH, initial_indent="    ", subsequent_indent="    ")
@@ -160,7 +190,7 @@ def _claim_row(claim: Claim) -> list[str]:
         f"{claim.level} {LEVELS[claim.level]}",
         subject,
         length,
-        claim.verdict,
+        claim.word,
         "; ".join([claim.why, *claim.caveats]),
     ]
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ordinate.validate.readers.base import Reader
 
@@ -86,3 +86,18 @@ class Rambling(Forgetful):
     def otherwise(self, _text: str) -> str:
         self.asked += 1
         return f" word {self.asked}"
+
+
+class Turning(Repeating):
+    """Repeats codes, but says nonsense to every request whose number `turned` holds of, from 1 on; None: of its own."""
+
+    name = "turning"
+
+    def __init__(self, babble: str | None, turned: Callable[[int], bool]) -> None:
+        self.babble, self.turned, self.asked = babble, turned, 0
+
+    def respond(self, text: str) -> str:
+        self.asked += 1
+        if not self.turned(self.asked):
+            return super().respond(text)
+        return self.otherwise(text) if self.babble is None else self.babble

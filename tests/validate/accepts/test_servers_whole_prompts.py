@@ -58,3 +58,15 @@ def test_a_server_that_does_not_answer_says_nothing_of_a_length(manner):
     # It answers what the backend asks on opening, and a few more.
     found = claims(Fault(manner=manner, after=26), (INSIDE,))[INSIDE]
     assert (found.verdict, found.evidence["outcome"]) == ("inconclusive", "error")
+
+
+@pytest.mark.parametrize("after", [0, 4, 8])
+def test_a_server_that_turns_to_nonsense_is_called_garbled_and_not_cut(after):
+    fault, limits = Fault(manner="babble", after=10**6), Limits(wait=20, faults=1)
+    offered = Features(window=WINDOW, repeats=True, declares=False, logprobs=False)
+    with serving(fault, offered) as fake, Server(fake.url, "tiny", CharacterTokenizer(), limits=limits) as backend:
+        assert "answer" in backend.offers  # it was asked what it offers
+        fault.after = fake.completions + 9 + after  # the short prompt's nine questions, and some of the long one's
+        (found,) = accepts(backend, [INSIDE], around=False)
+    assert (found.verdict, found.evidence["outcome"]) == ("inconclusive", "garbled"), found.why
+    assert "answers say nothing of this length" in found.why

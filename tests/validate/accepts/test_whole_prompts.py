@@ -1,10 +1,16 @@
 """Level 1 tells a prompt that was taken whole from one that was refused, cut in silence, or answered with rubbish."""
 
+from typing import ClassVar
+
 import pytest
-from validate.accepts.repeating import CUTS, Collapsing, Dull, Forgetful, Rambling, Repeating
+from validate.accepts.repeating import CUTS, Collapsing, Dull, Forgetful, Rambling, Repeating, Turning
 
 from ordinate.errors import InputError, Unavailable
 from ordinate.validate.accepts import accepts
+from ordinate.validate.accepts.accepts import VERDICTS
+from ordinate.validate.accepts.canaries import Canaries
+from ordinate.validate.accepts.reading import Reader
+from ordinate.validate.backends import Refusal
 from ordinate.validate.backends.simulated import Simulated
 from ordinate.validate.deadline import Deadline, Late
 
@@ -74,6 +80,72 @@ def test_rubbish_from_long_prompts_alone_is_degenerate(babble):
     found = outcomes(Simulated(Collapsing(800, babble)))
     assert found[INSIDE].verdict == "supported"
     assert (found[BEYOND].verdict, found[BEYOND].evidence["outcome"]) == ("refuted", "degenerate")
+
+
+class Remembered(Canaries):
+    """Writes each text once, so that many readers can be asked about it."""
+
+    written: ClassVar = {}
+
+    def write(self, length, index=0, *, other=False):
+        if (length, index, other) not in self.written:
+            self.written[length, index, other] = super().write(length, index, other=other)
+        return self.written[length, index, other]
+
+
+def read(backend):
+    return Reader(backend, Remembered(backend.tokenizer)).read(INSIDE)
+
+
+NONSENSE = ["", "the the the the the", "such is life", None]
+"""None: other nonsense to each prompt."""
+
+
+@pytest.mark.parametrize("babble", NONSENSE, ids=["nothing", "again", "words", "other"])
+@pytest.mark.parametrize("scores", [True, False], ids=["scored", "not_scored"])
+def test_what_turns_to_nonsense_meanwhile_says_nothing_of_a_length(babble, scores):
+    # The short prompt takes nine requests and the long one nine more; what comes after them is asked to find out more.
+    for first in range(10, 21):
+        for last in (first + 1, first + 5, first + 12, 10**6):
+            backend = Simulated(Turning(babble, lambda number, first=first, last=last: first <= number < last))
+            if not scores:
+                backend.offers = frozenset({"answer"})
+            found = read(backend)
+            lost = first <= 18
+            allowed = {"inconclusive"} if lost else {"supported"}
+            if babble is None and last < 10**6:  # nonsense that changes with the text shows that it was read
+                allowed.add("supported")
+            assert VERDICTS[found.outcome] in allowed, (first, last, found.why)
+            if lost and last == 10**6:
+                assert found.outcome == "garbled"
+
+
+@pytest.mark.parametrize("babble", NONSENSE, ids=["nothing", "again", "words", "other"])
+def test_every_third_answer_being_nonsense_says_nothing_of_a_length(babble):
+    for rest in range(3):
+        backend = Simulated(Turning(babble, lambda number, rest=rest: number > 9 and number % 3 == rest))
+        assert VERDICTS[read(backend).outcome] == "inconclusive"
+
+
+class Refusing(Simulated):
+    """Refuses every request from one on."""
+
+    def __init__(self, first, last=10**6):
+        super().__init__(Repeating())
+        self.first, self.last, self.asked = first, last, 0
+
+    def answer(self, prompt, tokens, *, stop=()):
+        self.asked += 1
+        if self.first <= self.asked < self.last:
+            raise Refusal(400, "no")
+        return super().answer(prompt, tokens, stop=stop)
+
+
+@pytest.mark.parametrize("first, last", [(10, 10**6), (13, 10**6), (10, 11), (13, 15)])
+def test_what_refuses_everything_or_once_says_nothing_of_a_length(first, last):
+    (claim,) = accepts(Refusing(first, last), [INSIDE], around=False)
+    assert (claim.verdict, claim.evidence["outcome"]) == ("inconclusive", "garbled")
+    assert "refused" in claim.why
 
 
 class Broken(Simulated):

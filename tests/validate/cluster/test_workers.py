@@ -12,10 +12,11 @@ from ordinate.validate.cluster.base import Cluster, Greeting
 from ordinate.validate.cluster.workers import LOSSES, Workers
 from ordinate.validate.executing import AHEAD, Threads
 from ordinate.validate.opening import Opening, opened
+from ordinate.validate.preparing import Asked, prepare
 from ordinate.validate.running import FAULTS, run
 from ordinate.validate.sampling import Sampler
 from ordinate.validate.store import read_samples
-from ordinate.validate.validating import Asked, prepare, validate
+from ordinate.validate.validating import validate
 
 
 def crew_of(fate=lambda *_: False, *, script=None, concurrency=1, **given):

@@ -2,7 +2,9 @@
 
 import re
 from collections import Counter, defaultdict
+from itertools import combinations
 
+import pytest
 from validate_prompts import made
 
 UNITS = 240
@@ -50,6 +52,77 @@ def test_the_dates_alone_order_no_more_events_than_chance_says():
     assert best <= made("event_order").chance() + fitted + 0.03
 
 
+def test_numbers_without_the_names_that_link_them_order_no_events():
+    """Each event's count is read, and all dates are, but not which event is counted from which date."""
+    right = 0
+    for instance in instances("event_order", 400)[::2]:
+        a, b = re.findall(r"the (\w+) feast", instance.question)
+        text = " ".join(told(instance))
+        counts = dict(re.findall(r"The (\w+) feast was held (\d+) days after", text))
+        days = [int(day) for day in re.findall(r"held on day (\d+)", text)]
+        apart = abs(int(counts[a]) - int(counts[b]))
+        differences = Counter(abs(x - y) for x, y in combinations(days, 2))
+        assert differences[apart - 1]
+        assert differences[apart + 1]
+        larger_first = differences[apart + 1] > differences[apart - 1]  # chance dates decide, that are more of one kind
+        right += ((int(counts[a]) > int(counts[b])) == larger_first) == (instance.answer == ("yes",))
+    assert 150 < right < 250
+
+
+def test_neither_person_nor_town_alone_tells_what_is_said_of_both():
+    """In one member the balance of what is said of one of the two is as in the other member of other units."""
+    units, kinds, uneven = instances("absence", 300), Counter(), Counter()
+    for pair in zip(units[::2], units[1::2], strict=True):
+        balances = []
+        for instance in pair:
+            who, town = asked(r"say that (\w+) travelled to (\w+)\?", instance.question).groups()
+            said = re.findall(r"(\w+) (later|never) travelled to (\w+)\.", " ".join(told(instance)))
+            assert len(said) == 7
+            signs = [(a, 1 if verb == "later" else -1, b) for a, verb, b in said]
+            balances.append(
+                (
+                    sum(sign for a, sign, _ in signs if a == who),
+                    sum(sign for _, sign, b in signs if b == town),
+                    sum(sign for a, sign, b in signs if a == who or b == town),
+                    sum(sign for _, sign, _ in signs),
+                )
+            )
+        (one, other) = balances
+        assert one[2:] == other[2:]  # whatever names either, and all there is: the same in both members
+        side = 0 if one[0] != other[0] else 1
+        assert one[1 - side] == other[1 - side] == 0
+        assert abs(one[side] - other[side]) == 2
+        kinds[side] += 1
+        uneven[abs(one[side] + other[side]) // 2] += 1
+    assert kinds == {0: 150, 1: 150}
+    assert set(uneven) == {1, 3}
+    assert 70 < uneven[3] < 130  # a third: so that the largest balances are right no more often than the smaller ones
+
+
+@pytest.mark.parametrize("key", ["who", "town"])
+def test_what_is_said_of_one_name_is_right_no_more_often_than_chance_says(key):
+    best, units = 0.0, instances("absence", 400)
+    for largest in (False, True):
+        right = 0
+        for pair in zip(units[::2], units[1::2], strict=True):
+            found = []
+            for instance in pair:
+                names = asked(r"say that (?P<who>\w+) travelled to (?P<town>\w+)\?", instance.question).groupdict()
+                said = [
+                    match["verb"] == "later"
+                    for text in told(instance)
+                    if (match := re.match(r"(?P<who>\w+) (?P<verb>later|never) travelled to (?P<town>\w+)\.", text))
+                    and match[key] == names[key]
+                ]
+                later = said.count(True)
+                # by lot where there are as many of both, and by the larger part, or by all or nothing alone
+                yes = said[instance.seed % len(said)] if later == 2 else (later > 2) != (largest and later in (1, 3))
+                found.append(yes == (instance.answer == ("yes",)))
+            right += all(found)
+        best = max(best, right / 400)
+    assert best < made("absence").chance() + 0.07
+
+
 def test_person_and_town_stand_together_equally_often_whatever_the_answer_is():
     for instance in instances("absence", others=0):
         who, town = asked(r"say that (\w+) travelled to (\w+)\?", instance.question).groups()
@@ -72,12 +145,31 @@ def test_the_wording_of_two_notes_about_one_thing_is_never_of_one_kind():
     assert pairs == 2 * 2 * UNITS  # the pair asked for and the one that agrees, in both members
 
 
+def test_person_thing_and_number_tell_of_a_contradiction_only_together():
+    for pair in zip(instances("contradiction")[::2], instances("contradiction")[1::2], strict=True):
+        things, persons, bags = [], [], []
+        for instance in pair:
+            notes = [asked(r"says: (\w+) owns (.+) (\w+)\.", text).groups() for text in told(instance)]
+            value = {"twelve": 12, "twenty": 20, "thirty": 30, "eighty": 80}
+            value |= {"one dozen": 12, "two dozen": 24, "six dozen": 72}
+            numbers = [(who, value.get(number) or int(number), thing) for who, number, thing in notes]
+            bags.append(Counter(number for _, number, _ in notes))
+            things.append(Counter((thing, number) for _, number, thing in notes))
+            persons.append(sum(len({n for a, n, _ in numbers if a == who}) == 2 for who in {w for w, *_ in notes}))
+            assert len({thing for *_, thing in notes}) == len({number for _, number, _ in numbers}) == 2
+        assert bags[0] == bags[1]
+        assert things[0] == things[1]
+        assert persons == [2, 2]
+
+
 def test_as_many_notes_have_all_words_of_the_statement_whatever_the_answer_is():
     lengths = defaultdict(set)
     for instance in instances("citation"):
         words_of = asked(r"say that (\w+) has sold the (\w+) at (\w+)\?", instance.question).groups()
         naming = [text for text in told(instance) if all(re.search(rf"\b{word}\b", text) for word in words_of)]
         assert len(naming) == 4
+        assert len({re.sub(r"\d+|later|never", "", text) for text in naming}) == 4  # each wording once
+        assert sum("never" in text for text in told(instance)) == 4
         for text in naming:
             form = re.sub("later|never", "", text)
             lengths[len(text) - len(form)].add("never" in text)
@@ -95,3 +187,49 @@ def test_no_place_beside_the_one_asked_for_is_in_the_answer():
         assert not beside & set(instance.answer)
         directions["onward" if onward else "back"] += 1
     assert set(directions.values()) == {UNITS // 2}
+
+
+def test_whoever_moved_last_before_the_day_is_as_likely_anybody():
+    last = days = 0
+    for instance in instances("state_at_time", 600):
+        if not (found := re.search(r"was (\w+) on day (\d+)", instance.question)):
+            continue
+        moves = re.findall(r"On day (\d+) (\w+) moved", " ".join(told(instance)))
+        last += [who for day, who in moves if int(day) <= int(found[2])][-1] == found[1]
+        days += 1
+    assert days == 200
+    assert 45 < last < 90
+
+
+def test_the_place_of_a_line_tells_its_number_no_more_often_than_chance_says():
+    for difficulty in ({}, {"writers": 2}):
+        places = defaultdict(Counter)
+        for instance in instances("ordinal_recall", 1200, **difficulty):
+            place = next(i for i, text in enumerate(told(instance)) if instance.answer[0] in text)
+            places[instance.facts["asked"]][place] += 1
+        best = sum(counts.most_common(1)[0][1] for counts in places.values()) / 1200
+        assert abs(best - made("ordinal_recall").chance(**difficulty)) < 0.04
+
+
+def test_any_seller_could_be_the_one_asked_for():
+    by_kind = Counter()
+    for instance in instances("aggregation"):
+        sales = [asked(r"(\w+) sold (\d+) lamps to (\w+)", text).groups() for text in told(instance)]
+        kind, mine = instance.facts["kind"], Counter(seller for seller, *_ in sales)
+        sellers = [seller for seller in mine if kind != "distinct" or mine[seller] == 4]
+        own = {seller: [(int(n), buyer) for who, n, buyer in sales if who == seller] for seller in sellers}
+        answers = {
+            "count": lambda sold: len(sold),
+            "sum": lambda sold: sum(n for n, _ in sold),
+            "argmax": lambda sold: max(sold)[1],
+            "distinct": lambda sold: len({buyer for _, buyer in sold}),
+        }
+        assert len({answers[kind](sold) for sold in own.values()}) == len(own) == 4
+        mentioned = [[sale for sale in sales if seller in sale] for seller in own]
+        if kind in ("count", "distinct"):
+            assert len({len(found) for found in mentioned}) == 1
+            assert len({len({name for a, _, b in found for name in (a, b)}) for found in mentioned}) == 1 or (
+                kind == "count"
+            )
+        by_kind[kind] += 1
+    assert set(by_kind.values()) == {UNITS // 4}

@@ -141,7 +141,7 @@ def test_a_citation_has_traps_with_every_word_of_the_statement() -> None:
 def test_sums_counts_and_ranks_are_spread_evenly() -> None:
     source = made("aggregation")
     assert sorted(int(source.instance(0, i, kind="sum").answer[0]) for i in range(16)) == list(range(9, 25))
-    assert sorted(int(source.instance(0, i, kind="count").answer[0]) for i in range(5)) == [1, 2, 3, 4, 5]
+    assert sorted(int(source.instance(0, i, kind="count").answer[0]) for i in range(4)) == [1, 2, 3, 4]
     assert sorted(int(source.instance(0, i, kind="distinct").answer[0]) for i in range(4)) == [1, 2, 3, 4]
     ranks = []
     for index in range(120):
@@ -149,5 +149,5 @@ def test_sums_counts_and_ranks_are_spread_evenly() -> None:
         amounts = sorted((int(re.findall(r"\d+", r.text)[0]) for r in instance.records), reverse=True)
         best = max(int(re.findall(r"\d+", r.text)[0]) for r in instance.evidence)
         ranks.append(amounts.index(best))
-    assert max(ranks.count(rank) for rank in range(6)) < 40
-    assert set(ranks) == set(range(6))
+    assert ranks.count(0) < 45  # a quarter is expected: the best sale of all is any seller's
+    assert max(ranks.count(rank) for rank in range(1, 6)) < 40

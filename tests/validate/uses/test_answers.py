@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from validate_runs import Counts, correlated, drawn, trial
+from validate_runs import Counts, correlated, drawn, run, sampled, trial
 
 from ordinate.errors import InputError
+from ordinate.validate.claims import STABILITY
 from ordinate.validate.statistics import LOOKS, Pairs, retention
-from ordinate.validate.uses import by_length, reached, tally, verdicts
+from ordinate.validate.uses import by_length, claims, reached, tally, verdicts
 from ordinate.validate.uses.answers import chance, gate
 
 PLACES = ("start", "middle", "end", "spread", "reversed")
@@ -109,6 +110,35 @@ def test_at_its_floor_a_trial_is_not_applicable_anywhere_and_nothing_longer_is_a
     assert {sample.cell.length for sample in samples} == {256}
     assert set(by_length(one, tally(one, samples)).values()) == {"not applicable"}
     assert reached(one, tally(one, samples)) is None
+
+
+@pytest.mark.parametrize("outcome", ["error", "refused"])
+@pytest.mark.parametrize(
+    "lost, right, verdict",
+    [
+        (24, 0, "inconclusive"),  # nothing was answered
+        (12, 0, "inconclusive"),  # 12 of 24 may be: their bound, 0.34, is above the 0.27 that is needed
+        (8, 0, "not applicable"),  # 8 of 24 would not be either: 0.20
+        (8, 4, "inconclusive"),  # 12 of 24 again
+        (0, 4, "not applicable"),
+    ],
+)
+def test_what_was_not_answered_is_no_floor(outcome, lost, right, verdict):
+    one = trial(places=("start", "end"), units=24, lengths=(512, 1024))
+
+    def answer(request):
+        ended = outcome if request.index < lost else "right" if request.index < lost + right else "wrong"
+        return sampled(request, ended, why="the engine counted 250 prompt tokens, not 256" if ended == outcome else "")
+
+    samples = run(one, answer)
+    assert {sample.cell.length for sample in samples} == {256}  # no baseline: nothing longer is asked
+    found = tally(one, samples)
+    assert set(by_length(one, found).values()) == {verdict}
+    assert reached(one, found) is None
+    said = [claim for claim in claims(one, found) if claim.ability != STABILITY]
+    assert [claim.verdict for claim in said] == [verdict]
+    named = f"{lost} of 24 requests were refused or ended in an error; the first: the engine counted 250"
+    assert (named in said[0].why) == (verdict == "inconclusive")
 
 
 def test_a_place_at_its_floor_while_another_is_not_is_no_lack_of_the_ability():

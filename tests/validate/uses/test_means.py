@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from validate_runs import run, sampled, trial
 
+from ordinate.validate.claims import MARGIN
 from ordinate.validate.uses import by_length, claims, reached, tally, verdicts
 from ordinate.validate.uses.bounds import bounds, student
 
@@ -108,7 +109,7 @@ def test_evidence_is_used_where_the_bound_of_its_margin_is_above_nothing(mean, v
     found = measured(one, lambda cell, _, random: {"margin": random.normal(2 if cell.length == 256 else mean, 1)})
     assert by_length(one, found)[512] == verdict
     claim = claims(one, found)[1]
-    assert claim.ability == "evidence margin"
+    assert claim.ability == MARGIN
     assert np.sign(round(claim.evidence["places"]["spread"]["mean"])) == np.sign(mean)
 
 
@@ -161,3 +162,21 @@ def test_a_failed_loss_is_never_support():
         )
 
     assert by_length(LANGUAGE, measured(LANGUAGE, effect))[1024] == "inconclusive"
+
+
+@pytest.mark.parametrize(
+    ("measure", "places"), [("margin", ("spread",)), ("copy", ("start",)), ("language", ("real", "foreign"))]
+)
+@pytest.mark.parametrize(
+    ("lost", "verdict"), [(24, "inconclusive"), (4, "inconclusive"), (3, "not applicable"), (0, "not applicable")]
+)
+def test_short_samples_that_failed_are_no_floor(measure, places, lost, verdict):
+    # 3 of 24 are 12.5 %, fewer than the 15 % that are too many; 4 are 16.7 %.
+    task = {"copy": "associative_copy", "language": "language_modelling"}.get(measure, "near_key")
+    one = trial(measure=measure, task=task, places=places, units=24)
+    nothing = {"margin": 0.0, "first": 3.0, "second": 3.0, "loss": 3.0}
+    found = measured(one, lambda _, index, __: None if index < lost else nothing)
+    assert set(by_length(one, found).values()) == {verdict}
+    first = claims(one, found)[0]
+    assert first.verdict == verdict
+    assert (f"{lost} of 24 requests were refused or ended in an error" in first.why) == (verdict == "inconclusive")

@@ -40,7 +40,7 @@ class BatchOfLengths(Check):
         short = min(subject.length, crossing or subject.length) // 2
         if crossing is None:
             for lengths in ((long, short), (short, long)):
-                for decode in (0, _DECODED):
+                for decode in (0, _DECODED) if subject.call.keeps_cache else (0,):
                     outcome = self.compared(
                         subject,
                         _case(lengths, decode),
@@ -54,7 +54,7 @@ class BatchOfLengths(Check):
         source.ids = subject.other_ids(0, 2 * long).reshape(2, long)
         alone = stacked([source.whole(row[None, :short]) for row in source.ids], "one pass")
         for lengths in ((long, short), (short, long)):
-            for decode in (0, _DECODED):
+            for decode in (0, _DECODED) if subject.call.keeps_cache else (0,):
 
                 def beside(lengths=lengths, decode=decode) -> Run:
                     # The long row crosses the switch: that is a matter for `crossing`.

@@ -28,7 +28,7 @@ class BatchRows(Check):
     def outcomes(self, subject: Subject) -> Iterator[Outcome]:
         of = subject.batch()
         yield self.compared(subject, f"{len(of)} rows in one batch", lambda: beside(subject, of))
-        if not subject.call.decodes:
+        if not subject.call.keeps_cache:
             return
         end = min(_MOST, subject.length)
         sizes = [end - _CHUNK - _STEPS, _CHUNK, *[1] * _STEPS]

@@ -24,7 +24,7 @@ class BeamReorder(Check):
     cost = 1.0
 
     def applies(self, subject: Subject) -> str | None:
-        return None if subject.call.decodes else "the model keeps no cache"
+        return None if subject.call.keeps_cache else "the model keeps no cache"
 
     def outcomes(self, subject: Subject) -> Iterator[Outcome]:
         end = min(_MOST, subject.length)

@@ -31,6 +31,8 @@ class ContextParallel(Check):
             return "the model takes no positions"
         if not subject.causal:
             return "a model without a causal mask reads tokens in any order"
+        if subject.carries_state:
+            return "layers that carry a state from token to token need them in their order"
         return None
 
     def outcomes(self, subject: Subject) -> Iterator[Outcome]:

@@ -39,7 +39,7 @@ class Crossing(Check):
             if frozen and crossing(subject.spec) is not None:
                 return f"the cache is frozen at {subject.window} tokens, fewer than this takes"
             return "no frequency depends on the length"
-        if not subject.call.decodes:
+        if not subject.call.keeps_cache:
             return "the model keeps no cache"
         size = sum(parameter.numel() for parameter in subject.model.parameters())
         if 2.0 * size * (subject.crossing + _BEYOND) > _AFFORDABLE:

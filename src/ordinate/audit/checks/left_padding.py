@@ -37,7 +37,7 @@ class LeftPadding(Check):
         lengths = padded_lengths(width, len(of))
         against = subject.rows_alone(lengths)
         other = 1 if subject.padding_id != 1 else 2
-        for steps in (0, _STEPS):
+        for steps in (0, _STEPS) if subject.call.keeps_cache else (0,):
 
             def padded(filling: int | None = None, steps: int = steps) -> Run:
                 return subject.padded(lengths, "left", decode=steps, filling=filling, further=_FURTHER)

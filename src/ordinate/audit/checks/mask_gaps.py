@@ -11,6 +11,9 @@ from ordinate.audit.comparison import compare
 from ordinate.audit.runs import Run, held_layers
 from ordinate.audit.subject import Subject
 
+# How transformers names a bias by distance that counts places, whatever positions are given.
+_RELATIVE = ("relative_attention_bias", "rel_embeddings")
+
 
 class MaskGaps(Check):
     name = "mask_gaps"
@@ -22,9 +25,13 @@ class MaskGaps(Check):
     cost = 1.0
 
     def applies(self, subject: Subject) -> str | None:
+        if subject.call.decodes and subject.carries_state:
+            return "layers that carry a state from token to token read masked places too"
         windows = [] if subject.spec is None else [group.sliding_window for group in subject.spec.groups.values()]
         if any(windows):
             return "a sliding window counts places, and gaps fill it"
+        if any(name.endswith(_RELATIVE) for name, _ in subject.model.named_modules()):
+            return "a relative bias counts places, and gaps move them apart"
         return None if subject.takes_positions or _counts(subject) else "the model takes no positions"
 
     def outcomes(self, subject: Subject) -> Iterator[Outcome]:

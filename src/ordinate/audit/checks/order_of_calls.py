@@ -35,7 +35,7 @@ class OrderOfCalls(Check):
         # Of the first of all passes, where it holds them.
         reference = subject.reference.first(half) if subject.causal else subject.whole(subject.ids[:, :half])
         ids = subject.ids[:, :half]
-        chunked = subject.chunked(7, ids=ids) if subject.call.decodes else None
+        chunked = subject.chunked(7, ids=ids) if subject.call.keeps_cache else None
         before, repeated = subject.whole(ids), subject.whole(ids)
         subject.whole(subject.other_ids(2, 2 * long).reshape(2, long))
         yield self._named(self.compared(subject, f"after {long} tokens", lambda: subject.whole(ids), reference))

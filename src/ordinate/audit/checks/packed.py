@@ -37,6 +37,10 @@ class Packed(Check):
         if masked:
             # Positions alone do not part documents in every model: some want a mask of blocks.
             case += ", with a mask of blocks"
+            if subject.carries_state:
+                why = "positions alone do not part documents here, and no mask parts the state that layers carry"
+                yield Outcome(self.name, case, "not applicable", evidence=why)
+                return
             if subject.windows:
                 why = "positions alone do not part documents here, and a mask of blocks would end the sliding window"
                 yield Outcome(self.name, case, "not applicable", evidence=why)

@@ -22,7 +22,7 @@ class PrefixReuse(Check):
     cost = 2.0
 
     def applies(self, subject: Subject) -> str | None:
-        return None if subject.call.decodes else "the model keeps no cache"
+        return None if subject.call.keeps_cache else "the model keeps no cache"
 
     def outcomes(self, subject: Subject) -> Iterator[Outcome]:
         edges = [b + d for b in _BLOCKS for d in (-1, 0, 1) if b + d + _TAIL <= subject.length]

@@ -20,7 +20,7 @@ class SlidingEviction(Check):
     cost = 5.0
 
     def applies(self, subject: Subject) -> str | None:
-        if not subject.call.decodes:
+        if not subject.call.keeps_cache:
             return "the model keeps no cache"
         windows = windows_of(subject)
         if not windows:

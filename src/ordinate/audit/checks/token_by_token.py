@@ -20,7 +20,7 @@ class TokenByToken(Check):
     cost = 2.0
 
     def applies(self, subject: Subject) -> str | None:
-        return None if subject.call.decodes else "the model keeps no cache"
+        return None if subject.call.keeps_cache else "the model keeps no cache"
 
     def outcomes(self, subject: Subject) -> Iterator[Outcome]:
         steps = min(_MOST, subject.length // 2)

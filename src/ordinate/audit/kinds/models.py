@@ -247,6 +247,13 @@ MODELS = (
         "Build the mask from positions and padding, for the queries of this pass against all keys of the cache.",
         ("huggingface/transformers#37574", "RobertCsordas/moeut#6"),
     ),
+    Kind(
+        "state",
+        "A recurrent or convolutional layer does not go on from the state that the tokens before left.",
+        "Read the state from the cache at the start of each pass, one of several tokens too, and write it back at its "
+        "end.",
+        ("huggingface/transformers#46741", "huggingface/transformers#46032", "vllm-project/vllm#34587"),
+    ),
 )
 
 UNEXPLAINED = Kind(

@@ -273,7 +273,7 @@ def _checked(url: str) -> str:
         parsed = httpx2.URL(url)
     except httpx2.InvalidURL as error:
         raise InputError(f"url must be an address like http://127.0.0.1:8080/v1, got {url!r}: {error}") from error
-    if parsed.scheme not in ("http", "https") or not parsed.host:
+    if parsed.scheme not in ("http", "https") or not parsed.host or not 0 < (parsed.port or 80) < 2**16:
         raise InputError(f"url must be an address like http://127.0.0.1:8080/v1, got {url!r}")
     if parsed.userinfo or parsed.query or parsed.fragment:
         raise InputError(f"url must have no user, query or fragment in it, got one for the host {parsed.host}")

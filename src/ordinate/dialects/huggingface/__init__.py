@@ -2,8 +2,17 @@
 
 from ordinate.dialects.huggingface.architectures import Architecture, architecture, model_types
 from ordinate.dialects.huggingface.engine import HuggingFace
-from ordinate.dialects.huggingface.reader import read
+from ordinate.dialects.huggingface.reader import language_keys, read
 from ordinate.dialects.huggingface.spelling import rope_parameters
 from ordinate.dialects.huggingface.writer import write
 
-__all__ = ["Architecture", "HuggingFace", "architecture", "model_types", "read", "rope_parameters", "write"]
+__all__ = [
+    "Architecture",
+    "HuggingFace",
+    "architecture",
+    "language_keys",
+    "model_types",
+    "read",
+    "rope_parameters",
+    "write",
+]

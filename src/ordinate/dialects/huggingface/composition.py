@@ -34,7 +34,7 @@ def compose(spec: Spec, model_type: str, known: Architecture, *, typed: bool) ->
     words.heads()
     if spec.layers is not None:
         words.put("num_hidden_layers", spec.layers)
-    if typed:
+    if typed and known.unrotated != "gpt_neo":
         words.layer_types()
     if not words.rotating or (known.rotates == "position_embedding_type" and not words.turns):
         words.config |= unrotated_words(spec, known, words.put)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ordinate.dialects.huggingface.hybrid import hybrid_types
 from ordinate.dialects.huggingface.keys import MAXIMUM_LAYERS, MAXIMUM_LENGTH, Keys, whole
 from ordinate.dialects.huggingface.parameters import Parameters
 from ordinate.errors import InputError, finite, got
@@ -146,6 +147,10 @@ def _types(keys: Keys, count: int | None) -> tuple[list[str] | None, str]:
     indices = keys.given("attn_layer_indices")
     if count is None:
         return None, ""
+    mixed = hybrid_types(keys, count)
+    if mixed is not None:
+        types, key = mixed
+        return types, keys.where(key) if keys.given(key) is not None else keys.assumed(key)
     if isinstance(indices, list):
         chosen = {
             whole(keys.label("attn_layer_indices"), i + 1 if isinstance(i, int) else i, count) - 1 for i in indices

@@ -41,7 +41,7 @@ def read(config: Mapping[str, Any], *, name: str) -> Spec:
     if not isinstance(config, Mapping):
         raise InputError(f"{name}: a configuration must be an object, got {got(config)}")
     try:
-        return _read(_text(name, config), config)
+        return _read(language_keys(name, config), config)
     except InputError as error:
         # Schemes and methods name the setting, and not whose it is.
         if str(error).startswith(f"{name}: "):
@@ -66,8 +66,16 @@ def _read(keys: Keys, config: Mapping[str, Any]) -> Spec:
     return Spec(keys.name, word, "huggingface", groups, window, count, keys.sources, tuple(keys.warnings))
 
 
-def _text(name: str, config: Mapping[str, Any]) -> Keys:
-    """The keys of the language model: those of a part where the configuration is of several."""
+def language_keys(name: str, config: Mapping[str, Any]) -> Keys:
+    """The keys of the language model: those of a part where the configuration is of several.
+
+    Args:
+        name: what messages call the configuration
+        config: the whole of it
+
+    Raises:
+        InputError: a model type that is no short string, or a part that is no object
+    """
     prefix, model_type = "", ""
     for _ in range(MAXIMUM_DEPTH):
         model_type = _model_type(name, prefix, config) or model_type
@@ -117,14 +125,29 @@ def _unrotated_groups(keys: Keys, other: Unrotated) -> tuple[dict[str, LayerGrou
     heads = None
     if any(keys.get(key) is not None for key in ("num_attention_heads", "head_dim")):
         heads = read_shape(keys).heads
-    layers = {}
+    layers, windows, schemes = {}, {}, dict(other.groups)
     if len(other.groups) == 1:
-        kinds, _ = read_layers(keys, {})
-        attending = [i for kind in kinds for i in kind.layers or ()]
-        layers = {next(iter(other.groups)): tuple(sorted(attending)) if count is not None else None}
+        kinds, listed = read_layers(keys, {})
+        count = listed if count is None else count
+        (name, scheme) = next(iter(other.groups.items()))
+        if any("sliding" in kind.layer_type for kind in kinds):
+            schemes = {kind.name: scheme for kind in kinds}
+            layers = {kind.name: kind.layers for kind in kinds}
+            windows = {kind.name: read_window(keys, kind.layer_type) for kind in kinds}
+            keys.sources |= {f"{kind}.sliding_window": source for kind, (window, source) in windows.items() if window}
+        else:
+            attending = [i for kind in kinds for i in kind.layers or ()]
+            layers = {name: tuple(sorted(attending)) if count is not None else None}
     groups = {
-        name: LayerGroup(name, scheme, layers=layers.get(name), heads=heads, softmax_scale=_scale(keys))
-        for name, scheme in other.groups.items()
+        name: LayerGroup(
+            name,
+            scheme,
+            layers=layers.get(name),
+            heads=heads,
+            sliding_window=windows.get(name, (None, ""))[0],
+            softmax_scale=_scale(keys),
+        )
+        for name, scheme in schemes.items()
     }
     keys.sources["window.declared"] = keys.sources["window.trained"] = keys.found("max_position_embeddings").source
     groups |= _unapplied(keys, groups)

@@ -93,6 +93,9 @@ def _head_dim(keys: Keys, query: int | None) -> tuple[int, str]:
     if hidden is None or query is None:
         other = "hidden_size" if hidden is None else "num_attention_heads"
         raise InputError(f"{keys.label('head_dim')} is missing, and so is {other} to compute it from")
+    # Zamba's attention reads the hidden state beside the embedding: its heads cut twice the width.
+    times = 2 if keys.model_type in ("zamba", "zamba2") else 1
+    hidden *= times
     # SAM 2's memory attention projects its hidden state down before it is cut into heads.
     parts = query * (keys.integer("memory_attention_downsample_rate") or 1)
     if hidden < parts:
@@ -104,7 +107,8 @@ def _head_dim(keys: Keys, query: int | None) -> tuple[int, str]:
         raise InputError(
             f"{keys.label('hidden_size')} gives heads of {width} channels, at most {MAXIMUM_WIDTH} are read"
         )
-    return width, f"{keys.found('hidden_size').source} / {keys.found('num_attention_heads').source}"
+    source = f"{keys.found('hidden_size').source} / {keys.found('num_attention_heads').source}"
+    return width, source if times == 1 else f"{times} * {source}"
 
 
 def _key_value(keys: Keys, query: int) -> int:

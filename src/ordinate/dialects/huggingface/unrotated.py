@@ -20,6 +20,14 @@ from ordinate.schemes.t5 import T5
 from ordinate.schemes.transformer_xl import TransformerXL
 from ordinate.spec import Heads
 
+# What transformers makes of them is known, and no scheme here does it.
+_NOT_COVERED = {
+    "prophetnet": "beside its learned table a layer of its own makes a logit for each bucket of distance from the "
+    "states themselves"
+}
+# MPNet's code counts so many, whatever its configuration says.
+_MPNET_BUCKETS, _MPNET_DISTANCE = 32, 128
+
 
 @dataclass(frozen=True)
 class Unrotated:
@@ -56,7 +64,7 @@ def read_unrotated(keys: Keys, shape: Callable[[], Shape]) -> Unrotated | None:
         return _learned(keys, "after_padding") if kind == "absolute" else _everywhere(keys, NoPosition())
     if word is None:
         return None
-    if word in ("plain", "after_padding", "after_two"):
+    if word in ("plain", "after_padding", "after_two", "gpt_neo"):
         if kind in ("relative_key", "relative_key_query"):
             return _relative_keys(keys, shape, kind)
         return _learned(keys, word)
@@ -78,6 +86,8 @@ def refuse(keys: Keys) -> InputError:
     """The error of a configuration that says nothing of position, and whose model type does not either."""
     if not keys.model_type:
         return InputError(f"{keys.name}: nothing in this configuration says how the model knows position")
+    if keys.model_type in _NOT_COVERED:
+        return InputError(f"{keys.name}: {keys.model_type} is not covered: {_NOT_COVERED[keys.model_type]}")
     close = "" if keys.recognised else suggestion(keys.model_type, model_types()).split(" (")[0]
     return InputError(
         f"{keys.name}: nothing in this configuration says how the model knows position, and model_type "
@@ -150,6 +160,31 @@ def _whisper(keys: Keys, shape: Callable[[], Shape]) -> Unrotated:
     return Unrotated({"encoder": encoder, "decoder": LearnedPositions(target, hidden)}, target)
 
 
+def _led(keys: Keys, shape: Callable[[], Shape]) -> Unrotated:
+    del shape
+    hidden = _hidden(keys)
+    keys.warn("the encoder's window and the tokens that see all of the text are not shown; lengths are the decoder's")
+    rows = {name: _rows(keys, f"max_{name}_position_embeddings") for name in ("encoder", "decoder")}
+    groups: dict[str, Scheme] = {name: LearnedPositions(length, hidden) for name, length in rows.items()}
+    sources = {f"{name}.length": keys.found(f"max_{name}_position_embeddings").source for name in rows}
+    return Unrotated(groups, rows["decoder"], sources)
+
+
+def _mpnet(keys: Keys, shape: Callable[[], Shape]) -> Unrotated:
+    found = keys.found("relative_attention_num_buckets")
+    buckets = keys.integer("relative_attention_num_buckets") or _MPNET_BUCKETS
+    if buckets < _MPNET_BUCKETS:
+        raise InputError(
+            f"{keys.label(found.key)} must be at least the {_MPNET_BUCKETS} that MPNet reads, got {buckets}"
+        )
+    if buckets > _MPNET_BUCKETS:
+        keys.warn(f"{found.key} is {buckets}: MPNet reads the first {_MPNET_BUCKETS} alone")
+    table = _learned(keys, "after_padding")
+    keys.warn(f"a learned table of {table.length} positions is added to the input as well, and is not shown")
+    scheme = T5(_MPNET_BUCKETS, _MPNET_DISTANCE, bidirectional=True, heads=_one_shape(keys, shape).query)
+    return Unrotated({"full_attention": scheme}, table.length, {"full_attention.buckets": found.source})
+
+
 def _t5(keys: Keys, shape: Callable[[], Shape]) -> Unrotated:
     heads = _one_shape(keys, shape).query
     buckets = keys.integer("relative_attention_num_buckets") or 32
@@ -217,4 +252,12 @@ def _transformer_xl(keys: Keys, shape: Callable[[], Shape]) -> Unrotated:
     return Unrotated({"full_attention": scheme}, keys.length())
 
 
-OTHERS = {"whisper": _whisper, "t5": _t5, "mpt": _mpt, "deberta": _deberta, "transformer_xl": _transformer_xl}
+OTHERS = {
+    "whisper": _whisper,
+    "led": _led,
+    "mpnet": _mpnet,
+    "t5": _t5,
+    "mpt": _mpt,
+    "deberta": _deberta,
+    "transformer_xl": _transformer_xl,
+}

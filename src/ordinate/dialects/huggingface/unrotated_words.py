@@ -17,6 +17,7 @@ from ordinate.schemes.transformer_xl import TransformerXL
 from ordinate.spec import Spec
 
 Put = Callable[[str, Any], None]
+_MPNET_ROWS = 2
 WIDTHS = ("embedding_size", "input_embedding_size", "hidden_size")
 
 
@@ -48,6 +49,8 @@ def unrotated_words(spec: Spec, known: Architecture, put: Put) -> dict[str, Any]
                     words["pad_token_id"] = scheme.offset - 1
                 elif known.unrotated == "whisper":
                     words["max_target_positions"] = scheme.length
+                elif known.unrotated == "led":
+                    words[f"max_{group.layer_type}_position_embeddings"] = scheme.length
                 else:
                     put("max_position_embeddings", scheme.length)
                 if known.rotates == "position_embedding_type":
@@ -69,6 +72,10 @@ def unrotated_words(spec: Spec, known: Architecture, put: Put) -> dict[str, Any]
                     words["attn_config"] = {"alibi": True, "alibi_bias_max": scheme.bias_max}
                 elif known.rotates == "alibi":
                     words["alibi"] = True
+            case T5() if known.unrotated == "mpnet":
+                # Which rows its learned table keeps for padding no spec says: those of its releases.
+                put("max_position_embeddings", (spec.window.declared or 0) + _MPNET_ROWS)
+                words["pad_token_id"] = _MPNET_ROWS - 1
             case T5():
                 words["relative_attention_num_buckets"] = scheme.buckets
                 words["relative_attention_max_distance"] = scheme.max_distance
@@ -88,7 +95,19 @@ def unrotated_words(spec: Spec, known: Architecture, put: Put) -> dict[str, Any]
                 continue
             case _:
                 raise InputError(f"no key of a configuration says {scheme}")
+    if known.unrotated == "gpt_neo":
+        words |= _global_and_local(spec)
     return words
+
+
+def _global_and_local(spec: Spec) -> dict[str, Any]:
+    """GPT-Neo's layers: one that has no window is global."""
+    reaches = {layer: group.sliding_window for group in spec.groups.values() for layer in group.layers or ()}
+    windows = {window for window in reaches.values() if window is not None}
+    if spec.layers is None or len(reaches) != spec.layers or len(windows) > 1:
+        raise InputError(f"gpt_neo needs to know of each layer whether it has a window, and has one: {spec.name}")
+    types = ["global" if reaches[layer] is None else "local" for layer in range(spec.layers)]
+    return {"attention_types": [[types, 1]]} | ({"window_size": windows.pop()} if windows else {})
 
 
 def _width(known: Architecture, put: Put, width: int) -> None:

@@ -23,10 +23,12 @@ VERDICTS: dict[Outcome, Verdict] = {
     "truncation_middle": "refuted",
     "truncation_tail": "refuted",
     "degenerate": "refuted",
+    "garbled": "inconclusive",
     "error": "inconclusive",
     "unknown": "inconclusive",
 }
-"""An error is no answer of the engine's: a stall or a broken line says nothing of the length."""
+"""An error is no answer of the engine's: a stall or a broken line says nothing of the length, and neither do answers of
+an engine that no longer answers a short prompt as before."""
 
 
 def accepts(
@@ -88,7 +90,7 @@ def _claims(found: dict[int, Reading], tried: dict[int, tuple[str, ...]], asked:
     for length in sorted(found):
         reading = found[length]
         near = {other: found[other].outcome for other in found if abs(other - length) == 1}
-        if length in asked or reading.outcome not in ("ok", "unknown", _expected(found, length, asked)):
+        if length in asked or reading.outcome not in ("ok", "unknown", "garbled", _expected(found, length, asked)):
             yield _claim(reading, tried[length], {str(other): outcome for other, outcome in sorted(near.items())})
 
 

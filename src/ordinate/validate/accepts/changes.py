@@ -6,6 +6,7 @@ from ordinate.audit.server.canaries import TAIL
 from ordinate.audit.server.prompts import CANARIES
 from ordinate.validate.accepts.answered import Answered
 from ordinate.validate.accepts.canaries import Canaries, Marked
+from ordinate.validate.accepts.degeneration import degenerate
 from ordinate.validate.backends import Backend, Reply
 from ordinate.validate.builder import Prompt
 
@@ -51,8 +52,10 @@ class Changes:
             prompt = self.canaries.rewritten(answered.marked, others, question, part, part)
             if prompt is None:
                 continue
-            asked = True
             before = answered.replies[question].text
+            if degenerate(before) is not None:  # it is no answer to any text, so that none can change it
+                continue
+            asked = True
             if self.ask(prompt, answered.steps).text == before:
                 continue
             # Where the same prompt does not get the same answer again, another answer says nothing.

@@ -1,7 +1,7 @@
 """What became of a prompt of exactly N tokens: taken whole, refused, cut in silence, or answered with rubbish."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from ordinate.audit.server.canaries import MANY, TAIL, cut, longest_run
@@ -10,6 +10,7 @@ from ordinate.errors import InputError, Unavailable
 from ordinate.validate.accepts.answered import Answered
 from ordinate.validate.accepts.canaries import Canaries, Marked
 from ordinate.validate.accepts.changes import Changes
+from ordinate.validate.accepts.control import Control
 from ordinate.validate.backends import Backend, Refusal, Reply
 from ordinate.validate.builder import Prompt
 from ordinate.validate.deadline import Late
@@ -22,16 +23,18 @@ Outcome = Literal[
     "truncation_middle",
     "truncation_tail",
     "degenerate",
+    "garbled",
     "error",
     "unknown",
 ]
 """truncation_*: part of the prompt was not read, and nothing said so; "truncation": both ends, or where is not known.
+garbled: what answers is no longer what it was, so that nothing is known of the length.
 unknown: nothing can tell, or the time was up."""
 
 # A model that loses no more canaries than these between a short and a long prompt is not one that forgets.
-_FEW = 2
+FEW = 2
 # Texts in which those are asked for once more.
-_FRESH = (2, 3)
+FRESH = (2, 3)
 
 
 @dataclass(frozen=True)
@@ -102,9 +105,15 @@ class Reader:
                 replies.append(self._ask(prompt, room))
                 sent += 1
             answered = Answered(marked, tuple(replies), room, self.canaries.mode)
-            return self._judged(length, answered, known.repeated)
+            found = self._judged(length, answered, known.repeated)
+            if len(answered.repeated) == CANARIES:
+                return found
+            turned = Control(self._ask, known).turned(answered, held=found.outcome != "ok")
+            if not turned:
+                return found
+            return replace(found, outcome="garbled", why=f"what answers has changed: {turned}", caveats=())
         except Refusal as refusal:
-            return self._refused(length, refusal, sent)
+            return self._refused(length, refusal, sent, marked.prompts[min(sent, CANARIES - 1)], room)
         except Unavailable as error:
             return self._failed(length, error, sent)
 
@@ -112,9 +121,15 @@ class Reader:
         outcome = "unknown" if isinstance(error, Late) else "error"
         return Reading(length, outcome, f"no usable answer: {error}", {"requests": sent})
 
-    def _refused(self, length: int, refusal: Refusal, sent: int) -> Reading:
+    def _refused(self, length: int, refusal: Refusal, sent: int, prompt: Prompt, room: int) -> Reading:
+        try:
+            turned = Control(self._ask, self.short).turned_to_refusal(prompt, room)
+        except Unavailable as error:
+            return self._failed(length, error, sent)
         limit = self.backend.limit
         evidence = {"status": refusal.status, "message": str(refusal), "declared": limit}
+        if turned:
+            return Reading(length, "garbled", f"what answers has changed: {turned}", evidence)
         why = f"refused explicitly: {refusal.status or ''} {refusal}".replace(":  ", ": ")
         if sent:
             why += f", after {sent} requests of the same length were answered"
@@ -201,15 +216,15 @@ class Reader:
         known, repeated = set(self.short.repeated), set(answered.repeated)
         if "choices" in self.backend.offers and len(known) >= MANY:
             return True
-        if len(known) < CANARIES - _FEW:
+        if len(known) < CANARIES - FEW:
             return False
         return answered.same or (len(repeated) >= MANY and len(known - repeated - set(lost)) <= 1)
 
     def _never(self, length: int, answered: Answered, missing: list[int]) -> list[int]:
         """Canaries that do not come back from other texts either, where the model repeats nearly all others."""
-        if len(missing) > _FEW or len(self.short.repeated) < CANARIES - _FEW:
+        if len(missing) > FEW or len(self.short.repeated) < CANARIES - FEW:
             return []
-        texts = [self.canaries.write(length, index) for index in _FRESH]
+        texts = [self.canaries.write(length, index) for index in FRESH]
         never = []
         for part in missing:
             found = (text.codes[part] in self._ask(text.prompts[part], answered.steps).text for text in texts)

@@ -13,10 +13,10 @@ from ordinate.audit.server.probing import probe
 from ordinate.audit.server.replies import parse
 from ordinate.audit.server.server import PATHS, Endpoint, Offers
 from ordinate.audit.server.server import Server as Probed
-from ordinate.audit.server.tokenizers import Tokenizer as Tokens
 from ordinate.errors import InputError, Unavailable, got, positive_integer
 from ordinate.validate.backends.base import Backend, Losses, Refusal, Reply
-from ordinate.validate.backends.scoring import FEW, chosen, echoed, stepped
+from ordinate.validate.backends.offers import STREAMED, Counting, check_tokenizer, names_many, streams
+from ordinate.validate.backends.scoring import chosen, echoed, stepped
 from ordinate.validate.backends.stopping import stopped
 from ordinate.validate.backends.streams import gathered
 from ordinate.validate.builder import Prompt
@@ -25,7 +25,6 @@ from ordinate.validate.tokenizers import Tokenizer, continuation
 CONCURRENCY = 4
 # A run has its own bounds; these end what would never end.
 _BUDGET = {"requests": 10**7, "tokens": 10**12, "seconds": 30 * 86400.0}
-_STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
 # Of strings that end an answer, OpenAI's API takes so many.
 _STOPS = 4
 # These refuse a prompt or its length; any other 4xx refuses the user, the address or the key.
@@ -86,8 +85,10 @@ class Server(Backend):
         self._client.__enter__()
         self._open = True
         try:
-            self._find(Counting(tokenizer, url), limit)
-            self._check_tokenizer()
+            self._probed = probe(self._client, model, Counting(tokenizer, url), limit, time.time_ns() % 2**32)
+            self.streams = frozenset(point for point in self.found.endpoints if streams(self._probed, point))
+            self.deep = names_many(self._probed)
+            check_tokenizer(self._probed, tokenizer)
         except Spent as spent:
             self.close()
             raise OutOfBudget(str(spent)) from spent
@@ -139,9 +140,9 @@ class Server(Backend):
         body = self._body(endpoint, prompt, tokens)
         if stop:
             body["stop"] = list(stop[:_STOPS])
-        streams = endpoint in self.streams
+        in_parts = endpoint in self.streams
         began = time.monotonic()
-        answer = self._post(endpoint, {**body, **_STREAMED} if streams else body, len(prompt.ids) + tokens)
+        answer = self._post(endpoint, {**body, **STREAMED} if in_parts else body, len(prompt.ids) + tokens)
         data, first = self._gathered(answer, endpoint)
         took = time.monotonic() - began
         self._check_text(data, endpoint)
@@ -227,74 +228,8 @@ class Server(Backend):
         if text is None and choice.get("finish_reason") != "length":
             raise ServerFault("rubbish", f"{self._address(endpoint)} answered {got(choice)}, which has no text")
 
-    def _find(self, counting: Tokens, limit: int | None) -> None:
-        """Ask what it offers."""
-        self._probed = probe(self._client, self.model, counting, limit, time.time_ns() % 2**32)
-        self.streams = frozenset(point for point in self.found.endpoints if self._streams(point))
-        self.deep = self._is_deep()
-
-    def _check_tokenizer(self) -> None:
-        """Refuse a tokenizer that makes other tokens of a text than the server, where it counts ids as they are."""
-        if not self.found.ids:
-            return
-        text = f"{self._probed.writer.code()}: {self._probed.writer.prose(40)}"
-        ids = [*self._tokenizer.bos, *self._tokenizer.encode(text)]
-        counted = []
-        for sent in (ids, text):
-            body = {"model": self.model, "temperature": 0, "max_tokens": 1, "prompt": sent}
-            answer = self._client.post(PATHS["completions"], body, len(ids) + 1)
-            counted.append(parse(answer.data, self._client.url)[0].prompt_tokens if answer.status < 400 else None)
-        if None not in counted and counted[0] == len(ids) != counted[1]:
-            raise InputError(
-                f"the tokenizer makes {len(ids)} tokens of a text, and the server {counted[1]} of the same"
-            )
-
-    def _streams(self, endpoint: Endpoint) -> bool:
-        """Whether it streams as asked, with the same count of prompt tokens."""
-        prompt = self._probed.writer.fresh(24)
-        body = self._probed.body(prompt, 2, endpoint)
-        for name in ("logprobs", "top_logprobs"):
-            body.pop(name, None)
-        plain = self._client.post(PATHS[endpoint], body, prompt.tokens + 2)
-        answer = self._client.post(PATHS[endpoint], {**body, **_STREAMED}, prompt.tokens + 2)
-        if plain.status >= 400 or answer.status >= 400 or not isinstance(answer.data, list):
-            return False
-        try:
-            whole, parts = plain.data, gathered(answer.data, self._address(endpoint))[0]
-            one, other = (parse(data, self._address(endpoint))[0] for data in (whole, parts))
-        except ServerFault:
-            return False
-        return one.prompt_tokens == other.prompt_tokens
-
-    def _is_deep(self) -> bool:
-        """Whether it names as many of the likeliest tokens as it is asked for, by id."""
-        if not (self.found.ids and "completions" in self.found.logprobs):
-            return False
-        prompt = self._probed.writer.fresh(24)
-        body = {**self._probed.body(prompt, 1, "completions"), "logprobs": FEW}
-        answer = self._client.post(PATHS["completions"], body, prompt.tokens + 1)
-        if answer.status >= 400:
-            return False
-        steps = parse(answer.data, self._client.url)[0].steps
-        return bool(steps) and sum(name.startswith("#") for name in steps[0].likely) >= FEW
-
     def _address(self, endpoint: Endpoint) -> str:
         return self._client.url + PATHS[endpoint]
-
-
-class Counting(Tokens):
-    """The model's tokenizer as the probe takes it."""
-
-    independent = True
-
-    def __init__(self, tokenizer: Tokenizer, source: str) -> None:
-        self._tokenizer, self.source, self.prefix = tokenizer, source, tokenizer.bos
-
-    def encode(self, text: str) -> list[int]:
-        return self._tokenizer.encode(text)
-
-    def decode(self, ids: list[int]) -> str:
-        return self._tokenizer.decode(ids)
 
 
 def _has_reason(answer: Answer) -> bool:

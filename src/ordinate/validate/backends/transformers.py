@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 import torch
 import transformers
-from torch import Tensor
 
 from ordinate.dialects import read
 from ordinate.errors import InputError, Unavailable, got, positive_integer
@@ -19,17 +18,14 @@ from ordinate.transformers.attention import NAME as OWN_ATTENTION
 from ordinate.transformers.caching import Caching, depends_on_length, use_cache
 from ordinate.transformers.convert import Report, convert
 from ordinate.transformers.loading import load
-from ordinate.transformers.prefill import crop
 from ordinate.validate.backends.base import Backend, Losses, Refusal, Reply
+from ordinate.validate.backends.passes import Passes
 from ordinate.validate.backends.stopping import stopped
 from ordinate.validate.backends.weights import hash_model
 from ordinate.validate.builder import Prompt
 from ordinate.validate.tokenizers import HuggingFaceTokenizer, Tokenizer, continuation
 
 Precision = Literal["float32", "bfloat16", "float16"]
-
-# Logits held at a time: 64 positions of a vocabulary of 49,152 take 12.6 MB.
-_SCORED_AT_ONCE = 64
 
 
 class Transformers(Backend):
@@ -76,6 +72,7 @@ class Transformers(Backend):
         self._caching: Caching | None = None
         if any(depends_on_length(group) for group in spec.groups.values()):
             self._caching = use_cache(model, regime, declared if regime == "frozen" else None)
+        self._passes = Passes(model, self.chunk, self._caching)
         self._own = dict(identity)
         self._regime = regime if self._caching else ""
         self._attention = str(model.config._attn_implementation)
@@ -158,10 +155,10 @@ class Transformers(Backend):
         said: list[int] = []
         text, finish = "", "length"
         with self._memory(len(ids) + tokens):
-            cache = self._read(ids[:-1])
+            cache = self._passes.read(ids[:-1])
             token = ids[-1]
             for _ in range(tokens):
-                token = int(self._logits([token], cache)[-1].argmax())
+                token = int(self._passes.logits([token], cache)[-1].argmax())
                 first = time.monotonic() - began if first is None else first
                 if token in self._ends:
                     finish = "stop"
@@ -188,12 +185,12 @@ class Transformers(Backend):
         self._check_table(len(ids) + max(map(len, rows)))
         found = []
         with self._memory(len(ids) + max(map(len, rows))):
-            cache = self._read(ids[:-1])
+            cache = self._passes.read(ids[:-1])
             for row in rows:
-                nats, _ = self._scored((ids[-1], *row), cache)
+                nats, _ = self._passes.scored((ids[-1], *row), cache)
                 found.append(-float(nats.sum()))
                 if row is not rows[-1]:
-                    cache = self._cropped(cache, held, ids[:-1])
+                    cache = self._passes.cropped(cache, held, ids[:-1])
         return tuple(found)
 
     @torch.inference_mode()
@@ -208,8 +205,8 @@ class Transformers(Backend):
             raise InputError(f"last must be between 1 and {len(ids) - 1}, got {got(last)}")
         self._check_table(len(ids))
         with self._memory(len(ids)):
-            cache = self._read(ids[: -last - 1])
-            nats, top1 = self._scored(tuple(ids[-last - 1 :]), cache)
+            cache = self._passes.read(ids[: -last - 1])
+            nats, top1 = self._passes.scored(tuple(ids[-last - 1 :]), cache)
         return Losses(nats.cpu().numpy(), top1.cpu().numpy())
 
     def close(self) -> None:
@@ -219,6 +216,7 @@ class Transformers(Backend):
             self._caching = None
         _ = self._identity  # what it was stays known
         self.model = None
+        self._passes = Passes(None, self.chunk, None)
 
     @cached_property
     def _ends(self) -> frozenset[int]:
@@ -231,56 +229,6 @@ class Transformers(Backend):
 
     def _text(self, said: Sequence[int]) -> str:
         return self._tokenizer.decode([number for number in said if number not in self._tokenizer.specials])
-
-    def _read(self, ids: Sequence[int]) -> Any:
-        """A cache that holds ids."""
-        if self._caching is None:
-            cache: Any = transformers.DynamicCache(config=self.model.config)
-        else:
-            cache = self._caching.new_cache()
-        decoder = self.model.get_decoder()
-        for start in range(0, len(ids), self.chunk):
-            decoder(**self._given(ids[start : start + self.chunk], cache))
-        return cache
-
-    def _given(self, ids: Sequence[int], cache: Any) -> dict[str, Any]:
-        """Tokens that follow a cache, as a pass is given them."""
-        past, device = cache.get_seq_length(), self.model.device
-        return {
-            "input_ids": torch.tensor([list(ids)], device=device),
-            "attention_mask": torch.ones(1, past + len(ids), dtype=torch.bool, device=device),
-            "position_ids": torch.arange(past, past + len(ids), device=device)[None],
-            "cache": cache,
-            "use_cache": True,
-        }
-
-    def _cropped(self, cache: Any, held: int, ids: Sequence[int]) -> Any:
-        """A cache that holds the first `held` tokens alone: this one cut, or where it cannot be, another."""
-        if not held:
-            return self._read(())
-        try:
-            crop(cache, held)
-        except InputError:  # a window's layer has let go of what would be seen again
-            return self._read(ids)
-        return cache
-
-    def _logits(self, ids: Sequence[int], cache: Any) -> Tensor:
-        """Of tokens that follow a cache, [tokens, vocabulary], float32."""
-        logits = self.model(**self._given(ids, cache)).logits[0]
-        if bool(logits[-1].isnan().any()):
-            raise Unavailable(f"the model's logits behind {cache.get_seq_length()} tokens are not numbers")
-        return logits.float()
-
-    def _scored(self, ids: Sequence[int], cache: Any) -> tuple[Tensor, Tensor]:
-        """Of each token but the first: its loss in float64 [nat], and whether it is the likeliest."""
-        nats, top1 = [], []
-        for start in range(0, len(ids) - 1, _SCORED_AT_ONCE):
-            here = ids[start : min(start + _SCORED_AT_ONCE, len(ids) - 1)]
-            wanted = torch.tensor(ids[start + 1 : start + 1 + len(here)], device=self.model.device)
-            logits = self._logits(here, cache)
-            nats.append(torch.nn.functional.cross_entropy(logits, wanted, reduction="none").double())
-            top1.append(logits.argmax(-1) == wanted)
-        return torch.cat(nats), torch.cat(top1)
 
     def _check_table(self, tokens: int) -> None:
         if self._table is not None and tokens > self._table:

@@ -109,7 +109,8 @@ class Filling:
             if filler.blocks is not None:
                 block %= filler.blocks
                 if block == first:
-                    raise InputError(f"the filler {filler.name!r} is too short for this length")
+                    others = "generated, records and noise never end"
+                    raise InputError(f"the filler {filler.name!r} is too short for this length; {others}")
 
 
 class _Chance:

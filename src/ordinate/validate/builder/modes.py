@@ -50,7 +50,8 @@ def frame(
         head, tail = tokenizer.bos, ()
         begun, ended = tuple(tokenizer.encode(opening)), seams.continued(closing)
     elif template is None:
-        raise InputError(f"mode {mode!r} needs the model's chat template")
+        hint = "the tokenizer has none; mode 'base' needs none"
+        raise InputError(f"mode {mode!r} needs the model's chat template: {hint}")
     else:
         head, tail = template.head, template.tail
         begun, ended = _inside(opening, closing, template, tokenizer, seams)

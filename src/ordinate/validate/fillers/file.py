@@ -1,19 +1,16 @@
 """A text file of the user's."""
 
-from functools import cached_property
 from os import PathLike
 
 from ordinate.errors import InputError
 from ordinate.texts import read_file
+from ordinate.validate.fillers._paragraphs import Paragraphs
 from ordinate.validate.fillers._sentences import cut, paragraphs
 from ordinate.validate.fillers._vocabulary import words
-from ordinate.validate.fillers.base import Filler
 from ordinate.validate.instances import Instance
 
-PARAGRAPHS = 4  # in a block
 
-
-class File(Filler):
+class File(Paragraphs):
     """The sentences of a UTF-8 file in their order; paragraphs are parted by empty lines.
 
     Sentences that hold a word of an instance's answer or choices are left out of that instance's text; give the file
@@ -27,36 +24,21 @@ class File(Filler):
     """
 
     name = "file"
+    size = 4
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self.text = read_file(path)
-        if not self._paragraphs:
+        if not self.paragraphs:
             raise InputError(f"text file {self.text.provenance.source} must hold paragraphs of sentences, got none")
 
-    @cached_property
-    def _paragraphs(self) -> list[list[str]]:
-        cuts = (cut(paragraph) for paragraph in paragraphs(self.text.text))
-        return [sentences for sentences in cuts if sentences]
-
-    @property
-    def blocks(self) -> int:
-        """All paragraphs, four to a block."""
-        return -(-len(self._paragraphs) // PARAGRAPHS)
-
-    @property
-    def starts(self) -> int:
-        """Every block."""
-        return self.blocks
+    def read_paragraphs(self) -> list[str]:
+        """Those that hold a sentence."""
+        return [paragraph for paragraph in paragraphs(self.text.text) if cut(paragraph)]
 
     @property
     def identity(self) -> str:
         """The name and the text's sha256."""
         return f"file:{self.text.sha256}"
-
-    def sentences(self, block: int) -> list[str]:
-        """The sentences of four paragraphs."""
-        chosen = self._paragraphs[block * PARAGRAPHS : (block + 1) * PARAGRAPHS]
-        return [sentence for sentences in chosen for sentence in sentences]
 
     def forbidden(self, instance: Instance) -> frozenset[str]:
         """The words of the answer and the choices, those of three letters and fewer left out."""

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from ordinate.errors import Unavailable
+from ordinate.plan import kv_bytes
 from ordinate.spec import Spec
 from ordinate.validate.backends import Backend, Refusal
 from ordinate.validate.claims import Claim
 from ordinate.validate.deadline import Late
 from ordinate.validate.holds.fitting import REACH, Fit, fit
-from ordinate.validate.holds.kv_bytes import kv_bytes
 from ordinate.validate.holds.process import resident
 from ordinate.validate.holds.timing import LEAST, Timed, Times, time_lengths
 from ordinate.validate.statistics import Verdict
@@ -62,7 +62,7 @@ def holds(
         InputError: no length, one too short for a prompt, or fewer than 5 repeats
     """
     wanted = sorted(set(lengths))
-    measured_at = {length: _near(length, wanted) for length in wanted}
+    measured_at = {length: near(length, wanted) for length in wanted}
     times = time_lengths(
         backend,
         sorted(set(measured_at.values())),
@@ -82,7 +82,8 @@ def holds(
     return (*claims, _time_claim(times), *further)
 
 
-def _near(length: int, lengths: Sequence[int]) -> int:
+def near(length: int, lengths: Sequence[int]) -> int:
+    """At which length one is measured: the longest that differs from it by less than 1 %."""
     return max(other for other in lengths if other == length or length <= other <= length * (1 + _NEAR))
 
 
@@ -100,7 +101,7 @@ def _memory(
     def expected(tokens: int, value_bytes: int) -> int | None:
         return None if spec is None else kv_bytes(spec, tokens, value_bytes=value_bytes)
 
-    apart = sorted({_near(length, lengths) for length in lengths})
+    apart = sorted({near(length, lengths) for length in lengths})
     claims = []
     try:
         found = memory.measure(job, apart, limit=limit, left=left)

@@ -19,7 +19,8 @@ STEPS = 8
 """Tokens of an answer, over which the time of one is taken."""
 
 _TASK = "timing"
-_WARM = 2
+WARM = 2
+"""So many repeats of each length are sent a second time."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ def time_lengths(
             continue
         try:
             left()
-            found = list(asker.timed(length, repeat, twice=repeat < _WARM and asker.caches))
+            found = list(asker.timed(length, repeat, twice=repeat < WARM and asker.caches))
         except Late as late:
             return Times(tuple(timed), failed, str(late))
         except Unavailable as error:

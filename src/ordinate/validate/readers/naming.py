@@ -1,6 +1,8 @@
 """Readers by name, as a command line has them: "oracle", "window=3000"."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
 
 from ordinate.errors import InputError
 from ordinate.registry import suggestion
@@ -13,13 +15,33 @@ from ordinate.validate.readers.retrieval import RetrievalOnly
 
 BLOCK = 8  # tokens that a reader of copies looks for: those of a block of the task
 
-NAMED: Mapping[str, Callable[..., Reader | SuffixReader]] = {
-    "oracle": Oracle,
-    "window": lambda tokens: Window(int(tokens)),
-    "lost_in_the_middle": LostInTheMiddle,
-    "retrieval_only": RetrievalOnly,
-    "noisy": lambda right: Noisy(float(right)),
-    "suffix": lambda *window: SuffixReader(BLOCK, window=int(*window) if window else None),
+
+@dataclass(frozen=True)
+class _Named:
+    """How a reader is made of what is written behind its name.
+
+    Args:
+        make: of a number, or of none
+        written: as it is to be written, with an example of the number
+        number: whether one is needed ("needed"), may be given ("may") or not
+    """
+
+    make: Callable[..., Reader | SuffixReader]
+    written: str
+    number: Literal["needed", "may", "none"] = "none"
+
+
+NAMED: Mapping[str, _Named] = {
+    "oracle": _Named(Oracle, "oracle"),
+    "window": _Named(lambda tokens: Window(int(tokens)), "window=3000, tokens that it sees", "needed"),
+    "lost_in_the_middle": _Named(LostInTheMiddle, "lost_in_the_middle"),
+    "retrieval_only": _Named(RetrievalOnly, "retrieval_only"),
+    "noisy": _Named(lambda right: Noisy(float(right)), "noisy=0.9, the share that it answers rightly", "needed"),
+    "suffix": _Named(
+        lambda *window: SuffixReader(BLOCK, window=int(*window) if window else None),
+        "suffix, or suffix=3000, tokens that it sees",
+        "may",
+    ),
 }
 
 
@@ -34,10 +56,13 @@ def named(text: str) -> Reader | SuffixReader:
     """
     name, has, number = text.partition("=")
     if name not in NAMED:
-        raise InputError(f"unknown reader {name!r}{suggestion(name, list(NAMED))}")
+        asked = f"unknown reader {name!r}" if name else "the backend 'simulated' needs a reader, as in simulated:oracle"
+        raise InputError(f"{asked}{suggestion(name, list(NAMED))}")
+    found = NAMED[name]
+    wrong = InputError(f"the reader must be written as {found.written}; got {text!r}")
+    if (found.number == "needed" and not has) or (found.number == "none" and has):
+        raise wrong
     try:
-        return NAMED[name](*((number,) if has else ()))
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"reader {name!r} must be written as window=3000, noisy=0.9, suffix or oracle: {error}"
-        ) from error
+        return found.make(*((number,) if has else ()))
+    except ValueError as error:  # no number, or one out of its range
+        raise (error if isinstance(error, InputError) else wrong) from error

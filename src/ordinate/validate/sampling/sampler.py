@@ -48,11 +48,18 @@ class Sampler:
             A function that asks the backend and judges what it says; it raises `Unavailable` where there is no usable
             reply, and may be called from any thread.
         """
-        sample = self._empty(request)
         try:
-            return MEASURES[request.cell.measure](self.kitchen, sample)
+            return self.build(request)
         except InputError as error:
-            return partial(failed, sample, str(error))
+            return partial(failed, self._empty(request), str(error))
+
+    def build(self, request: Request) -> Ask:
+        """As `prepare`, but a prompt that cannot be built is an error.
+
+        Raises:
+            InputError: it cannot be built
+        """
+        return MEASURES[request.cell.measure](self.kitchen, self._empty(request))
 
     def sample(self, request: Request) -> Sample:
         """Prepare and ask."""

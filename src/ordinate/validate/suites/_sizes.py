@@ -42,6 +42,7 @@ class Sized:
         self.entry = entry
         self.mode = mode if entry.measure in ("answer", "margin") else "base"
         self.filler, self.reserve = filler, 0
+        self.most: int | None = None  # the longest length that there is text for
         if entry.measure == "copy":
             self.filler = ""
             level = {**AssociativeCopy.defaults, **entry.difficulty}
@@ -49,7 +50,7 @@ class Sized:
             self.needed = len(material.tokenizer.bos) + (2 * level["pairs"] + 1) * block
         elif entry.measure == "language":
             self.filler = material.novels_identity
-            self.needed = SHORTEST_TARGET * 2
+            self.needed, self.most = SHORTEST_TARGET * 2, min(map(len, material.novels))
         else:
             self._probe(material, seed, reserve)
 

@@ -97,10 +97,13 @@ class Suite(ABC):
         lengths = self._lengths(scope, sized, notes)
         trials = []
         for one in sized:
-            fitting = [length for length in lengths if length >= one.needed]
-            if len(fitting) < len(lengths):
-                left = ", ".join(str(length) for length in lengths if length not in fitting)
-                notes.append(f"{one.entry.task} needs {one.needed} tokens and is not asked at {left}")
+            fitting = [length for length in lengths if one.needed <= length <= (one.most or length)]
+            for why, left in (
+                (f"needs {one.needed} tokens", [length for length in lengths if length < one.needed]),
+                (f"has a text of {one.most} tokens", [length for length in lengths if length > (one.most or length)]),
+            ):
+                if left:
+                    notes.append(f"{one.entry.task} {why} and is not asked at {', '.join(map(str, left))}")
             if fitting:
                 trials.append(self._trial(scope, one, fitting))
         if not trials:

@@ -13,63 +13,63 @@ QUESTIONS = {
     "distinct": "To how many different buyers did {seller} sell lamps? Give the number.",
 }
 KINDS = tuple(QUESTIONS)
+TOTALS = range(9, 25)
+"""What three amounts of one digit come to."""
 
 
 class Aggregation(Task):
     """What follows from all sales of one seller together.
 
-    Four kinds of question, equally often. Their answers are spread evenly: counts over 1 to 5, sums of three amounts
-    over all values from 9 to 24, the buyer of the largest amount over four buyers, the number of different buyers over
-    1 to 4. The sales of others have the same form, and sometimes the seller is a buyer in them. The rank of the
-    seller's largest amount among all amounts is drawn, so that neither the largest of all nor any other rank is it.
+    Four kinds of question, equally often. The seller is one of several with sales of the same kind, of whom each has
+    another answer, and any of them is as often asked for: counts are 1, 2, 3 … times, buyers 1, 2, 3 … different ones
+    in equally many sales, sums of three amounts any values from 9 to 24, largest amounts those of different buyers. Who
+    sells also buys from the others: a seller's name stands in equally many sentences whatever the count is, and beside
+    equally many other names whatever the number of buyers is.
+
+    sellers: how many there are
     """
 
     name = "aggregation"
     title = "Count, sum, argmax and distinct over matching records"
     abilities = ("retrieve", "combine", "count")
     further = ("{name} sold {number:1} lamps to {name}.", "{name} sold {number:2} lamps to {name}.")
-    defaults: ClassVar[Difficulty] = {"sales": 9, "kind": "all"}
-    brief: ClassVar[Difficulty] = {"sales": 5}
-    short: ClassVar[Difficulty] = {"sales": 6, "demonstrations": 0}
+    defaults: ClassVar[Difficulty] = {"sellers": 4, "kind": "all"}
+    brief: ClassVar[Difficulty] = {"sellers": 2}
+    short: ClassVar[Difficulty] = {"sellers": 3, "demonstrations": 0}
 
     def check(self, difficulty: Difficulty) -> None:
-        if not 5 <= difficulty["sales"] <= 60:
-            raise InputError(f"aggregation needs 5 to 60 sales, got {difficulty['sales']}")
+        if not 2 <= difficulty["sellers"] <= 8:
+            raise InputError(f"aggregation needs 2 to 8 sellers, got {difficulty['sellers']}")
         if difficulty["kind"] not in (*KINDS, "all"):
             raise InputError(
                 f"aggregation's kind must be one of {', '.join((*KINDS, 'all'))}, got {difficulty['kind']!r}"
             )
 
     def chance(self, **difficulty: Any) -> float:
-        """One of the possible answers to the kind of question, named blindly."""
-        kind = self.difficulty(difficulty)["kind"]
-        shares = {"count": 1 / 5, "sum": 1 / 16, "argmax": 1 / 4, "distinct": 1 / 4}
-        return sum(shares.values()) / 4 if kind == "all" else shares[kind]
+        """What follows from the sales of any of the sellers, as good as another."""
+        return 1 / self.difficulty(difficulty)["sellers"]
 
     def draft(self, draw: Draw, difficulty: Difficulty) -> Draft:
-        kind = difficulty["kind"]
+        kind, count = difficulty["kind"], difficulty["sellers"]
         if kind == "all":
             kind = KINDS[draw.balanced("kind", 4)]
-        seller, *names = draw.names(5 + difficulty["sales"])
-        fresh, others, buyers = names[0], names[1:4], names[4:]
+        *names, fresh = draw.names(count + count * max(1, count - 2) + 1)
         make = {"count": _count, "sum": _sum, "argmax": _argmax, "distinct": _distinct}[kind]
-        own, swapped, altered = make(draw, Names(seller, others[0], fresh, buyers))
-        spare = [name for name in buyers if name not in {sale.buyer for sale in (*own.sales, *swapped.sales)}]
-        rest = []
-        for amount in _amounts(draw, kind, own.sales, difficulty["sales"] - len(own.sales)):
-            to = seller if draw.integer(0, 5) == 0 else draw.pick(spare)
-            rest.append(Sale(draw.pick(others), amount, to))
+        case = make(draw, Names(names[:count], names[count:], fresh))
+        own = _own(case.sales, case.asked)
+        rest = [sale.told() for sale in case.sales if sale.seller != case.asked]
 
-        def version(mine: Own) -> Version:
-            records = [Record(sale.told(), "evidence", f"own {i}") for i, sale in enumerate(mine.sales)]
-            return Version((*records, *decoys([sale.told() for sale in rest])), (mine.answer,))
+        def version(mine: list[Sale]) -> Version:
+            records = [Record(sale.told(), "evidence", f"own {i}") for i, sale in enumerate(mine)]
+            answer = _answer(kind, _own(mine, case.asked))
+            return Version((*records, *decoys(rest)), (answer,))
 
         return Draft(
             version(own),
-            QUESTIONS[kind].format(seller=seller),
-            swapped=version(swapped),
-            altered=version(altered),
-            facts={"kind": kind, "matches": len(own.sales)},
+            QUESTIONS[kind].format(seller=case.asked),
+            swapped=version(case.swapped),
+            altered=version(case.altered),
+            facts={"kind": kind, "matches": len(own)},
         )
 
 
@@ -85,70 +85,107 @@ class Sale(NamedTuple):
 
 
 class Names(NamedTuple):
-    """Who sells, another who does, a name that is nowhere else, and who buys."""
+    """Who may be asked for, who else there is, and a name that is nowhere else."""
 
-    seller: str
-    other: str
+    sellers: list[str]
+    outside: list[str]
     fresh: str
-    buyers: list[str]
 
 
-class Own(NamedTuple):
-    """The sales that the question is about, and the answer that follows."""
+class Case(NamedTuple):
+    """All sales, who is asked for, and other sales of this seller that lead to other answers."""
 
     sales: list[Sale]
-    answer: str
+    asked: str
+    swapped: list[Sale]
+    altered: list[Sale]
 
 
-def _count(draw: Draw, names: Names) -> tuple[Own, Own, Own]:
-    count = 1 + draw.balanced("count", 5)
-    sales = [Sale(names.seller, draw.integer(2, 13), buyer) for buyer in names.buyers[:count]]
-    fewer = Own([sales[0]._replace(seller=names.other), *sales[1:]], str(count - 1))
-    return Own(sales, str(count)), fewer, fewer
+def _answer(kind: str, sales: list[Sale]) -> str:
+    if kind == "argmax":
+        return max(sales, key=lambda sale: sale.amount).buyer
+    if kind == "sum":
+        return str(sum(sale.amount for sale in sales))
+    return str(len(sales if kind == "count" else {sale.buyer for sale in sales}))
 
 
-def _sum(draw: Draw, names: Names) -> tuple[Own, Own, Own]:
-    total = 9 + draw.balanced("sum", 16)
-    made = []
-    for whole in (total, *draw.sample([another for another in range(9, 25) if another != total], 2)):
-        parts = [(a, b, whole - a - b) for a in range(2, 10) for b in range(2, 10) if 2 <= whole - a - b <= 9]
-        sales = [
-            Sale(names.seller, amount, buyer) for amount, buyer in zip(draw.pick(parts), names.buyers, strict=False)
-        ]
-        made.append(Own(sales, str(whole)))
-    return made[0], made[1], made[2]
+def _own(sales: list[Sale], seller: str) -> list[Sale]:
+    return [sale for sale in sales if sale.seller == seller]
 
 
-def _argmax(draw: Draw, names: Names) -> tuple[Own, Own, Own]:
-    amounts = draw.sample(range(20, 80), 4)
-    place = amounts.index(max(amounts))
-    second = (place + 1) % 4
-    sales = [Sale(names.seller, amount, buyer) for amount, buyer in zip(amounts, names.buyers, strict=False)]
-    exchanged, renamed = sales.copy(), sales.copy()
-    exchanged[place] = sales[place]._replace(amount=amounts[second])
-    exchanged[second] = sales[second]._replace(amount=amounts[place])
-    renamed[place] = sales[place]._replace(buyer=names.fresh)
-    return Own(sales, names.buyers[place]), Own(exchanged, names.buyers[second]), Own(renamed, names.fresh)
+def _count(draw: Draw, names: Names) -> Case:
+    """The n-th seller sells n times, and buys so often that all are mentioned equally often."""
+    count = len(names.sellers)
+    selling = [seller for i, seller in enumerate(names.sellers) for _ in range(i + 1)]
+    buying = [seller for i, seller in enumerate(names.sellers) for _ in range(count - i)]
+    buyers = selling
+    while any(seller == buyer for seller, buyer in zip(selling, buyers, strict=True)):
+        buyers = draw.shuffled(buying)
+    sales = [Sale(seller, draw.integer(2, 13), buyer) for seller, buyer in zip(selling, buyers, strict=True)]
+    asked = names.sellers[draw.balanced("count", count)]
+    first, *others = _own(sales, asked)
+    fewer = [first._replace(seller=names.fresh), *others]
+    return Case(sales, asked, fewer, fewer)
 
 
-def _distinct(draw: Draw, names: Names) -> tuple[Own, Own, Own]:
-    different = 1 + draw.balanced("distinct", 4)
-    given = draw.shuffled([*range(different), *(draw.integer(0, different - 1) for _ in range(4 - different))])
-    sales = [Sale(names.seller, draw.integer(2, 13), names.buyers[i]) for i in given]
-    twice = [i for i in range(4) if given.count(given[i]) > 1]
-    changed = sales.copy()
-    if twice:
-        changed[twice[0]] = sales[twice[0]]._replace(buyer=names.fresh)
-    else:
-        changed[0] = sales[0]._replace(buyer=sales[1].buyer)
-    other_number = Own(changed, str(different + (1 if twice else -1)))
-    return Own(sales, str(different)), other_number, other_number
+def _sum(draw: Draw, names: Names) -> Case:
+    """Each sells three times: to two who sell, and to one who does not."""
+    sellers = names.sellers
+    own = TOTALS[draw.balanced("sum", len(TOTALS))]
+    first, second, *totals = draw.sample([total for total in TOTALS if total != own], len(sellers) + 1)
+    sales = []
+    asked = draw.pick(sellers)
+    for i, seller in enumerate(sellers):
+        buyers = (sellers[i - 1], sellers[(i + 1) % len(sellers)], names.outside[i])
+        amounts = _parts(draw, own if seller == asked else totals.pop())
+        sales += [Sale(seller, amount, buyer) for amount, buyer in zip(amounts, buyers, strict=True)]
+    swapped, altered = (
+        [sale._replace(amount=amount) for sale, amount in zip(_own(sales, asked), _parts(draw, total), strict=True)]
+        for total in (first, second)
+    )
+    return Case(sales, asked, swapped, altered)
 
 
-def _amounts(draw: Draw, kind: str, sales: list[Sale], count: int) -> list[int]:
-    """The amounts of the others: for an argmax, any number of them larger than the seller's largest."""
-    if kind != "argmax":
-        return [draw.integer(2, 13) for _ in range(count)]
-    largest, above = max(sale.amount for sale in sales), draw.integer(0, count)
-    amounts = [draw.integer(largest + 1, 99) if i < above else draw.integer(10, largest - 1) for i in range(count)]
-    return draw.shuffled(amounts)
+def _argmax(draw: Draw, names: Names) -> Case:
+    """Each sells as often as there are sellers, for any amounts, and nobody is the best buyer of two."""
+    sellers, count = names.sellers, len(names.sellers)
+    pairs = []
+    for i, seller in enumerate(sellers):
+        near = list(dict.fromkeys((sellers[i - 1], sellers[(i + 1) % count])))
+        apart = count - len(near)
+        pairs += [(seller, buyer) for buyer in (*near, *names.outside[i * apart : (i + 1) * apart])]
+    best: set[str] = set()
+    sales: list[Sale] = []
+    while len(best) < count:
+        amounts = draw.sample(range(10, 100), len(pairs))
+        sales = [Sale(seller, amount, buyer) for (seller, buyer), amount in zip(pairs, amounts, strict=True)]
+        best = {_answer("argmax", _own(sales, seller)) for seller in sellers}
+    asked = draw.pick(sellers)
+    own = _own(sales, asked)
+    place = own.index(max(own, key=lambda sale: sale.amount))
+    second = (place + 1) % count
+    exchanged, renamed = own.copy(), own.copy()
+    exchanged[place] = own[place]._replace(amount=own[second].amount)
+    exchanged[second] = own[second]._replace(amount=own[place].amount)
+    renamed[place] = own[place]._replace(buyer=names.fresh)
+    return Case(sales, asked, exchanged, renamed)
+
+
+def _distinct(draw: Draw, names: Names) -> Case:
+    """The n-th seller sells to the n - 1 before and to one more, with whom all mentions are made equally many."""
+    count, sales = len(names.sellers), []
+    for i, seller in enumerate(names.sellers):
+        more = names.outside[i]
+        for buyer in (*names.sellers[:i], *[more] * (count - i)):
+            sales.append(Sale(seller, draw.integer(2, 13), buyer))
+        sales += [Sale(more, draw.integer(2, 13), seller) for _ in range(i)]
+    asked = names.sellers[draw.balanced("distinct", count)]
+    *others, last = _own(sales, asked)
+    twice = last.buyer in {sale.buyer for sale in others}
+    changed = [*others, last._replace(buyer=names.fresh if twice else others[0].buyer)]
+    return Case(sales, asked, changed, changed)
+
+
+def _parts(draw: Draw, total: int) -> tuple[int, int, int]:
+    """Three amounts of one digit, none of them 1."""
+    return draw.pick([(a, b, total - a - b) for a in range(2, 10) for b in range(2, 10) if 2 <= total - a - b <= 9])

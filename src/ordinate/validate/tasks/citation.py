@@ -10,20 +10,24 @@ SAYING = (
     "{who} later sold the {thing} at {town}.",
     "At {town} the {thing} was later sold by {who}.",
     "The {thing} was later sold by {who} at {town}.",
+    "{who} at {town} later sold the {thing}.",
 )
 NOT_SAYING = tuple(text.replace("later", "never") for text in SAYING)
 """Words of one length, so that no note's length tells what it says."""
 
-NAMING = 4
-"""How many notes have all words of the statement."""
+NAMING = len(SAYING)
+"""How many notes have all words of the statement: one in each wording, so that no wording tells what is said."""
+
+LEAST = 6
+"""How many notes it takes that denials are equally many whatever the answer is."""
 
 
 class Citation(Task):
     """The exact set of notes that support a statement.
 
-    Four notes have all its words. One to three of them support it, equally often, in different words, and the others
-    deny it; the notes besides differ from it in one of the person, the thing and the town. The number of notes is
-    always the same.
+    Four notes have all its words, each in another order. One to three of them support it, equally often, and the
+    others deny it; the notes besides differ from it in one of the person, the thing and the town. Some of these are
+    denials, too, so that the numbers of notes and of denials are always the same.
     """
 
     name = "citation"
@@ -31,7 +35,7 @@ class Citation(Task):
     abilities = ("retrieve", "compare", "cite")
     further = tuple(
         "Note {number:3} says: " + text.format(who="{name}", thing="{" + "|".join(THINGS) + "}", town="{name}")
-        for text in SAYING
+        for text in SAYING + NOT_SAYING
     )
     defaults: ClassVar[Difficulty] = {"notes": 8}
     brief: ClassVar[Difficulty] = {"notes": 4}
@@ -39,8 +43,8 @@ class Citation(Task):
     form = "set"
 
     def check(self, difficulty: Difficulty) -> None:
-        if not 4 <= difficulty["notes"] <= 200:
-            raise InputError(f"citation needs 4 to 200 notes, got {difficulty['notes']}")
+        if not LEAST <= difficulty["notes"] <= 200:
+            raise InputError(f"citation needs {LEAST} to 200 notes, got {difficulty['notes']}")
 
     def chance(self, **difficulty: Any) -> float:
         """One of the four notes that have all words of the statement, where one supports it."""
@@ -56,13 +60,14 @@ class Citation(Task):
         ids = draw.numbers(notes + support, 3)
         ids, fresh = ids[:notes], ids[notes:]
         fact = {"who": who, "thing": things[0], "town": town}
-        texts = [text.format(**fact) for text in draw.sample(SAYING, support)]
-        texts += [text.format(**fact) for text in draw.sample(NOT_SAYING, NAMING - support)]
+        wordings = draw.shuffled(range(NAMING))
+        texts = [(SAYING if i < support else NOT_SAYING)[form].format(**fact) for i, form in enumerate(wordings)]
+        denied = draw.sample(range(near), max(0, notes // 2 - (NAMING - support)))
         start = draw.integer(0, 2)
         for i in range(near):
             slot = ("who", "town", "thing")[(start + i) % 3]
             other = draw.pick(things[1:]) if slot == "thing" else names[i]
-            texts.append(draw.pick(SAYING).format(**{**fact, slot: other}))
+            texts.append(draw.pick(NOT_SAYING if i in denied else SAYING).format(**{**fact, slot: other}))
 
         def version(ids: list[str]) -> Version:
             told = [f"Note {id} says: {text}" for id, text in zip(ids, texts, strict=True)]

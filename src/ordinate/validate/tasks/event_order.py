@@ -18,7 +18,9 @@ class EventOrder(Task):
     form "relative": each of the two is told as so many days after another event, whose day is told elsewhere. The two
     lie one day apart. By how much the other events differ, and by how much the counts of days do, are neighbours of 1
     to 29, and the larger of these decides; so neither tells the order by itself, but where it is the least or the most
-    that there is: that is the chance of 29 in 56. Both must be added.
+    that there is: that is the chance of 29 in 56. Both must be added. Decoys have the same difference of counts, and
+    one of them the other of its two neighbours between their days, so that numbers without the names that link them
+    tell nothing either.
     form "dates": both days are told, each in its record.
 
     The told order is drawn without regard to the answer. Minimal pairs: "A before B" and "B before A" of the same
@@ -41,8 +43,9 @@ class EventOrder(Task):
     def check(self, difficulty: Difficulty) -> None:
         if difficulty["form"] not in ("relative", "dates"):
             raise InputError(f"event_order's form must be relative or dates, got {difficulty['form']!r}")
-        if difficulty["others"] > 10:
-            raise InputError(f"event_order's others must be at most 10, got {difficulty['others']}")
+        least = 1 if difficulty["form"] == "relative" else 0
+        if not least <= difficulty["others"] <= 10:
+            raise InputError(f"event_order's others must be {least} to 10, got {difficulty['others']}")
 
     def chance(self, **difficulty: Any) -> float:
         """A fixed rule that orders the two by one of the two differences; without reading where days are told."""
@@ -55,9 +58,14 @@ class EventOrder(Task):
         names = [draw.names(4 if relative else 2) for _ in range(pairs)]
         first = draw.balanced("first", 2)  # which of the two events is earlier
         against = draw.balanced("against", 2) == 1  # whether the dates told point the other way
-        settings = [_Setting(draw, relative, first, against)]
-        settings += [_Setting(draw, relative, draw.integer(0, 1), draw.integer(0, 1) == 1) for _ in range(others)]
-        moved = _Setting(draw, relative, first, against)
+        apart = draw.integer(1, LEVELS - 1) + (1 if against else 0)
+        # the first decoy is of the other kind, any more are of either, so that one kind is no likelier to be asked for
+        kinds = [against, *(not against if i == 0 else draw.integer(0, 1) == 1 for i in range(others))]
+        settings = [
+            _Setting(draw, relative, first if i == 0 else draw.integer(0, 1), apart, kind)
+            for i, kind in enumerate(kinds)
+        ]
+        moved = _Setting(draw, relative, first, apart, against)
         told_order = [[draw.integer(0, 1) for _ in range(2)] for _ in range(pairs)]
 
         def version(settings: list["_Setting"], answer: str) -> Version:
@@ -84,17 +92,16 @@ class EventOrder(Task):
 class _Setting:
     """The days of two events, and how they are told."""
 
-    def __init__(self, draw: Draw, relative: bool, first: int, against: bool) -> None:
+    def __init__(self, draw: Draw, relative: bool, first: int, apart: int, against: bool) -> None:
         self.relative = relative
-        day = draw.integer(11, 99 - LEVELS)
+        day = draw.integer(11, 98 - LEVELS)
         if not relative:
             days = [day, day + draw.integer(1, 9)]
             self.days = days if first == 0 else days[::-1]
             self.after = [0, 0]
             return
         # against: the anchors lie the other way round than the events, and the days after outweigh them
-        less = draw.integer(1, LEVELS - 1)
-        gap, apart = (less, less + 1) if against else (less + 1, less)
+        gap = apart - 1 if against else apart + 1
         least = draw.integer(LEAST, MOST - apart)
         days, after = [day, day + gap], [least + apart, least]
         if against:

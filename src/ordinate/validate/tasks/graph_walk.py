@@ -37,8 +37,8 @@ class GraphWalk(Task):
             )
 
     def chance(self, **difficulty: Any) -> float:
-        """Both ends of the roads from one place, by lot: seldom they are all that lie further away, too."""
-        return 0.25 if self.difficulty(difficulty)["steps"] == 1 else 0.05
+        """Both ends of the roads from one place, by lot; further away, those from one neighbour are seldom all."""
+        return 0.25 if self.difficulty(difficulty)["steps"] == 1 else 0.1
 
     def draft(self, draw: Draw, difficulty: Difficulty) -> Draft:
         count, steps = difficulty["places"], difficulty["steps"]

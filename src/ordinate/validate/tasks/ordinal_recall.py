@@ -1,5 +1,6 @@
 """The first, second, third … of several lines of one writer."""
 
+from math import comb
 from typing import Any, ClassVar
 
 from ordinate.errors import InputError
@@ -22,7 +23,7 @@ class OrdinalRecall(Task):
     name = "ordinal_recall"
     title = "The n-th of several lines of one writer"
     abilities = ("retrieve", "order", "count")
-    defaults: ClassVar[Difficulty] = {"lines": 4, "writers": 2, "words": 3}
+    defaults: ClassVar[Difficulty] = {"lines": 4, "writers": 3, "words": 3}
     brief: ClassVar[Difficulty] = {"lines": 2, "writers": 2}
     short: ClassVar[Difficulty] = {"lines": 3, "demonstrations": 0}
     form = "line"
@@ -34,8 +35,14 @@ class OrdinalRecall(Task):
             )
 
     def chance(self, **difficulty: Any) -> float:
-        """One of the writer's lines, named blindly."""
-        return 1 / self.difficulty(difficulty)["lines"]
+        """One of the writer's lines, named blindly; or the line of any writer that is likeliest to be the n-th."""
+        level = self.difficulty(difficulty)
+        own, all_lines = level["lines"], level["lines"] * level["writers"]
+        likeliest = [
+            max(comb(place, n) * comb(all_lines - 1 - place, own - 1 - n) for place in range(all_lines))
+            for n in range(own)
+        ]
+        return max(1 / own, sum(likeliest) / own / comb(all_lines, own))
 
     def forms(self, difficulty: Difficulty) -> tuple[str, ...]:
         return ("{name} wrote the words" + " {noun}" * difficulty["words"] + ".",)

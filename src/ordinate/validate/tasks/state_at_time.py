@@ -11,16 +11,17 @@ class StateAtTime(Task):
 
     Records are told in the order of time. First, last, and on a day between two moves are asked equally often, so that
     a reader who keeps the last state only, or the first, is right in a third of the instances. The moves of the others
-    stand between, and nobody is twice at a place.
+    stand between, and nobody is twice at a place. The day that is asked for is the last one before the person's next
+    move, or just before: whoever moved last until then is no likelier the one who is asked for than any other.
     """
 
     name = "state_at_time"
     title = "State after updates: first, between, last"
     abilities = ("retrieve", "update", "order")
     further = ("On day {number:2} {name} moved to {name}.",)
-    defaults: ClassVar[Difficulty] = {"updates": 3, "others": 2}
-    brief: ClassVar[Difficulty] = {"others": 1}
-    short: ClassVar[Difficulty] = {"others": 1, "demonstrations": 0}
+    defaults: ClassVar[Difficulty] = {"updates": 4, "others": 2}
+    brief: ClassVar[Difficulty] = {"updates": 3, "others": 1}
+    short: ClassVar[Difficulty] = {"updates": 3, "others": 1, "demonstrations": 0}
 
     def check(self, difficulty: Difficulty) -> None:
         if not 3 <= difficulty["updates"] <= 20 or not 1 <= difficulty["others"] <= 20:
@@ -30,9 +31,8 @@ class StateAtTime(Task):
             )
 
     def chance(self, **difficulty: Any) -> float:
-        """The first or last state whatever is asked."""
-        self.difficulty(difficulty)
-        return 1 / 3
+        """The first or last state whatever is asked, or the state of anybody at the time that is asked for."""
+        return max(1 / 3, 1 / (self.difficulty(difficulty)["others"] + 1))
 
     def draft(self, draw: Draw, difficulty: Difficulty) -> Draft:
         updates, persons = difficulty["updates"], difficulty["others"] + 1
@@ -49,7 +49,7 @@ class StateAtTime(Task):
         name = who[0]
         if asked == 1:
             after = own[own.index(move) + 1]
-            question = f"In which town was {name} on day {draw.integer(days[move] + 1, days[after] - 1)}?"
+            question = f"In which town was {name} on day {draw.integer(days[after - 1] + 1, days[after] - 1)}?"
         else:
             question = f"In which town was {name} {'first' if asked == 0 else 'last'} of all?"
         other = draw.pick([i for i in range(len(moves)) if i not in own])

@@ -9,7 +9,7 @@ import numpy as np
 from ordinate.prove.statistics import wilson
 from ordinate.validate.statistics import LOOKS, Floor, Pairs, Retention, Verdict, floor, retention
 from ordinate.validate.trials import Trial
-from ordinate.validate.uses.tallies import Tally, every
+from ordinate.validate.uses.tallies import Tally, every, right, unanswered
 
 _BOTH_TAILS = 0.9
 """The level of an interval whose two tails are 5 % each."""
@@ -20,12 +20,13 @@ class Gate:
     """Whether a trial can be measured with its evidence in one place.
 
     Args:
-        state: "open": above its floor, which is never taken back; "closed": at it; "undecided": more is to be sampled
+        state: "open": above its floor, which is never taken back; "closed": at it; "undecided": more is to be sampled;
+            "failed": not above it, and it would be, were all requests right that were refused or ended in an error
         floor: the short score at the last look; None before the first
         look: units at that look; where undecided, at the next one
     """
 
-    state: Literal["open", "closed", "undecided"]
+    state: Literal["open", "closed", "undecided", "failed"]
     floor: Floor | None
     look: int
 
@@ -65,18 +66,26 @@ def gate(trial: Trial, tally: Tally, places: str) -> Gate:
 
     open: at any look the one-sided 95 % bound is above chance + 0.10
     closed: at any look the other bound is below that, or no look is left
+    failed: where it would be closed, but for requests that got no answer: they say nothing of what can be done
     """
-    level, found = chance(trial), None
+    level, found, look = chance(trial), None, 0
     for look in looks(trial):
         if not tally.holds(trial.short, places, look):
             return Gate("undecided", found, look)
-        right = int(tally.right(trial.short, places, look).sum())
-        found = floor(right, look, chance=level)
+        count = int(tally.right(trial.short, places, look).sum())
+        found = floor(count, look, chance=level)
         if found.above:
             return Gate("open", found, look)
-        if wilson(right, look, _BOTH_TAILS)[1] < found.needed:
-            return Gate("closed", found, look)
-    return Gate("closed", found, trial.units)
+        if wilson(count, look, _BOTH_TAILS)[1] < found.needed:
+            break
+    return Gate("failed" if _for_want_of_answers(trial, tally, places, look) else "closed", found, look)
+
+
+def _for_want_of_answers(trial: Trial, tally: Tally, places: str, look: int) -> bool:
+    """Whether a place would be above its floor, were its units right that lack an answer."""
+    units = tally.units(trial.short, places)
+    best = sum(right(units[number]) or unanswered(units[number]) for number in range(look))
+    return floor(best, look, chance=chance(trial)).above
 
 
 def kept(trial: Trial, tally: Tally, length: int, places: str) -> Kept:
@@ -90,7 +99,7 @@ def kept(trial: Trial, tally: Tally, length: int, places: str) -> Kept:
         return _lost(trial, tally, places, found)
     if length == trial.short:
         return Kept("supported" if found.state == "open" else "inconclusive", found)
-    if found.state == "undecided":
+    if found.state != "open":
         return Kept("inconclusive", found)
     level, last = chance(trial), None
     for look in looks(trial):

@@ -9,7 +9,7 @@ from ordinate.validate.claims import Claim
 from ordinate.validate.trials import Trial
 from ordinate.validate.uses.bounds import Bounds, bounds
 from ordinate.validate.uses.means import LOSS_MARGIN, REAL, difference, losses, measured
-from ordinate.validate.uses.tallies import Tally
+from ordinate.validate.uses.tallies import Tally, unanswered_why
 
 _SLICE = "loss "
 """What the numbers of a sample begin with that are the losses of parts of the target: "loss 0-64"."""
@@ -43,6 +43,8 @@ def _claim(trial: Trial, tally: Tally, subject: str, ability: str, length: int) 
     if found.bounds is not None and length != trial.short:
         evidence["against_best_shorter"] = _shown(found.bounds)
     why = _why(trial, length, evidence, found.verdict)
+    if found.gate.state == "failed":
+        why = unanswered_why(tally, trial.short, place)
     return Claim("L3", subject, ability, length, found.verdict, evidence, why)
 
 

@@ -21,7 +21,8 @@ LOSS_MARGIN = 0.005
 """Two losses closer than this count as equal, as a share of the loss at the short length."""
 
 FAILED = 1 - RETAINED
-"""A length is refuted where more of its samples than this are proved to have failed."""
+"""A length is refuted where more of its samples than this are proved to have failed; where more of the short ones have,
+nothing is known of the effect."""
 
 _BOTH_TAILS = 0.9
 REAL, FOREIGN = "real", "foreign"
@@ -32,11 +33,12 @@ class Gate:
     """Whether the short length shows the effect at all.
 
     Args:
-        state: "open", "closed" or "undecided"
+        state: "open", "closed", "undecided", or "failed": not open, and so many requests were refused or ended in an
+            error that it may be for want of answers
         bounds: of the short effect; None where there are too few samples
     """
 
-    state: Literal["open", "closed", "undecided"]
+    state: Literal["open", "closed", "undecided", "failed"]
     bounds: Bounds | None = None
 
 
@@ -78,7 +80,12 @@ def gate(trial: Trial, tally: Tally, places: str) -> Gate:
         values, clusters = difference(tally, (trial.short, FOREIGN), (trial.short, REAL))
         needed = 0.0
     found = bounds(values, clusters)
-    return Gate("open" if found is not None and found.least > needed else "closed", found)
+    if found is not None and found.least > needed:
+        return Gate("open", found)
+    asked = (REAL, FOREIGN) if trial.measure == "language" else (places,)
+    samples = [sample for place in asked for unit in tally.units(trial.short, place).values() for sample in unit]
+    lost = sum(number(sample, trial) is None for sample in samples)
+    return Gate("failed" if lost > FAILED * len(samples) else "closed", found)
 
 
 def measured(trial: Trial, tally: Tally, length: int, places: str) -> Measured:
@@ -90,7 +97,7 @@ def measured(trial: Trial, tally: Tally, length: int, places: str) -> Measured:
     if length == trial.short:
         return Measured("supported" if found.state == "open" else "inconclusive", found, found.bounds)
     units = tally.units(length, places)
-    if found.state == "undecided" or not tally.holds(length, places, trial.units):
+    if found.state != "open" or not tally.holds(length, places, trial.units):
         return Measured("inconclusive", found, units=len(units))
     failed = sum(number(sample, trial) is None for unit in units.values() for sample in unit)
     samples = sum(len(unit) for unit in units.values())

@@ -11,7 +11,7 @@ from ordinate.validate.statistics import Verdict, stability
 from ordinate.validate.statistics.stability import MARGIN
 from ordinate.validate.trials import Trial
 from ordinate.validate.uses.answers import gate
-from ordinate.validate.uses.tallies import Tally, Unit
+from ordinate.validate.uses.tallies import Tally, Unit, unanswered_why
 
 LEAST = 24
 """Units in every place, below which nothing is said."""
@@ -36,6 +36,8 @@ def _claim(trial: Trial, tally: Tally, subject: str, length: int) -> Claim:
 
     if all(gate(trial, tally, place).state == "closed" for place in trial.places):
         return said("not applicable", "the task is at its floor in every place", {})
+    if all(gate(trial, tally, place).state == "failed" for place in trial.places):
+        return said("inconclusive", unanswered_why(tally, trial.short, trial.places[0]), {})
     if len(units) < LEAST:
         return said("inconclusive", f"{len(units)} units in every place; {LEAST} are needed", {})
     right = np.array([[_right(cell[unit]) for cell in cells] for unit in units])

@@ -46,7 +46,7 @@ Demand = tuple[int, str, str, int]
 def _answers(trial: Trial, tally: Tally, search: bool) -> list[Demand]:
     gates = {place: gate(trial, tally, place) for place in trial.places}
     pending = [(trial.short, p, "", found.look) for p, found in gates.items() if found.state == "undecided"]
-    if pending or any(found.state == "closed" for found in gates.values()):
+    if pending or any(found.state in ("closed", "failed") for found in gates.values()):
         return pending
     found: list[Demand] = [(trial.short, trial.places[0], name, trial.control_units) for name in trial.controls]
 
@@ -82,7 +82,7 @@ def _means(trial: Trial, tally: Tally) -> list[Demand]:
     short: list[Demand] = [(trial.short, place, "", trial.units) for place in trial.places]
     if not all(tally.holds(*demand[:2], trial.units) for demand in short):
         return short
-    if any(means.gate(trial, tally, place).state == "closed" for place in trial.places):
+    if any(means.gate(trial, tally, place).state in ("closed", "failed") for place in trial.places):
         return []
     return [(length, place, "", trial.units) for length in trial.lengths for place in trial.places]
 

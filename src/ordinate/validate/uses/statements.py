@@ -14,7 +14,7 @@ from ordinate.validate.uses.language import language_claims
 from ordinate.validate.uses.lengths import of_length
 from ordinate.validate.uses.means import Measured
 from ordinate.validate.uses.placing import stability_claims
-from ordinate.validate.uses.tallies import Tally, every, right
+from ordinate.validate.uses.tallies import Tally, every, right, unanswered_why
 
 WITHOUT_EVIDENCE = ("no_context", "evidence_removed")
 UNREAD = 0.1
@@ -87,7 +87,7 @@ def _answered(trial: Trial, tally: Tally, length: int, subject: str) -> Claim:
         evidence["controls"] = controls
     caveats = _caveats(trial, tally, length, found, controls)
     return Claim(
-        "L3", subject, ability(trial), length, verdict, evidence, _why(trial, length, found, evidence), caveats
+        "L3", subject, ability(trial), length, verdict, evidence, _why(trial, tally, length, found, evidence), caveats
     )
 
 
@@ -107,7 +107,7 @@ def _place(trial: Trial, tally: Tally, length: int, place: str, one: Kept) -> di
     return found
 
 
-def _why(trial: Trial, length: int, found: Mapping[str, Kept], evidence: Mapping[str, Any]) -> str:
+def _why(trial: Trial, tally: Tally, length: int, found: Mapping[str, Kept], evidence: Mapping[str, Any]) -> str:
     verdict = of_length(one.verdict for one in found.values())
     place = next(name for name, one in found.items() if one.verdict == verdict)
     if verdict == "supported":
@@ -126,6 +126,8 @@ def _why(trial: Trial, length: int, found: Mapping[str, Kept], evidence: Mapping
         (was, now), look = numbers["compared"], numbers["look"]
         already = f"already {now} of {look} right at {trial.short:,} tokens{where}"
         return f"{already}, against {was} of {look} at {found[place].against!r}"
+    if found[place].gate.state == "failed":
+        return unanswered_why(tally, trial.short, place) + where
     if length == trial.short:
         done = verdict == "supported"
         return f"the short baseline: {short['right']} of {short['units']} right{where}" + (
@@ -179,7 +181,7 @@ def _measured(trial: Trial, tally: Tally, length: int, subject: str) -> Claim:
     said = "too few samples" if numbers["mean"] is None else f"{numbers['mean']:+.2f} nat" + where
     if trial.measure == "margin":
         words = {
-            "supported": "swapped evidence moves the answer: the margin is",
+            "supported": "swapped evidence moves the answer, which is less than answering rightly: the margin is",
             "refuted": "swapped evidence moves the answer the wrong way: the margin is",
             "inconclusive": "it is not proved that swapped evidence moves the answer: the margin is",
             "not applicable": "at the short length swapped evidence is not proved to move the answer: the margin is",
@@ -193,6 +195,9 @@ def _measured(trial: Trial, tally: Tally, length: int, subject: str) -> Claim:
         }
         if length == trial.short and verdict == "supported":
             words["supported"] = "the short baseline: a second copy gains"
+    if found[place].gate.state == "failed":
+        why = unanswered_why(tally, trial.short, place) + where
+        return Claim("L3", subject, ability(trial), length, verdict, evidence, why)
     failed = sum(one.failed for one in found.values())
     caveats = (f"{failed} samples failed and count as no effect",) if failed else ()
     return Claim("L3", subject, ability(trial), length, verdict, evidence, f"{words[verdict]} {said}", caveats)

@@ -71,6 +71,20 @@ def right(unit: Unit) -> bool:
     return all(sample.outcome == "right" for sample in unit)
 
 
+def unanswered(unit: Unit) -> bool:
+    """Whether a request of a unit was refused or ended in an error."""
+    return any(sample.outcome in ("refused", "error") for sample in unit)
+
+
+def unanswered_why(tally: Tally, length: int, places: str) -> str:
+    """Why nothing is known of a cell whose requests got no answer, in a sentence with the first reason."""
+    samples = [sample for unit in tally.units(length, places).values() for sample in unit]
+    lost = [sample for sample in samples if sample.outcome in ("refused", "error")]
+    first = f"; the first: {lost[0].why}" if lost else ""
+    ended = f"{len(lost)} of {len(samples)} requests were refused or ended in an error"
+    return f"no baseline at {length:,} tokens: {ended}{first}"
+
+
 def _units(cell: Mapping[int, Sample], members: int) -> dict[int, Unit]:
     numbers = sorted({index // members for index in cell})
     whole = {number: [number * members + member for member in range(members)] for number in numbers}

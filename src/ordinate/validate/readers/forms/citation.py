@@ -3,7 +3,7 @@
 from ordinate.validate.readers.forms.base import Form, Page
 from ordinate.validate.readers.sentences import pattern
 
-SAID = 3
+SAID = 4
 """How many of the sentences say that it was sold; the others deny it."""
 
 
@@ -16,9 +16,11 @@ class Citation(Form):
         pattern("Note {id:number} says: {who} later sold the {thing} at {town}."),
         pattern("Note {id:number} says: At {town} the {thing} was later sold by {who}."),
         pattern("Note {id:number} says: The {thing} was later sold by {who} at {town}."),
+        pattern("Note {id:number} says: {who} at {town} later sold the {thing}."),
         pattern("Note {id:number} says: {who} never sold the {thing} at {town}."),
         pattern("Note {id:number} says: At {town} the {thing} was never sold by {who}."),
         pattern("Note {id:number} says: The {thing} was never sold by {who} at {town}."),
+        pattern("Note {id:number} says: {who} at {town} never sold the {thing}."),
     )
 
     def solve(self, page: Page) -> str:

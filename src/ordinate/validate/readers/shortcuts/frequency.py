@@ -1,10 +1,12 @@
 """What stands in a text how often."""
 
 from collections import Counter
+from collections.abc import Callable
 
 from ordinate.validate.readers.base import PageReader
 from ordinate.validate.readers.forms.base import Page
-from ordinate.validate.readers.shortcuts.slots import Candidate, Chooser
+from ordinate.validate.readers.shortcuts.extremes import Extreme
+from ordinate.validate.readers.shortcuts.slots import Candidate
 
 
 def _said(page: Page) -> Counter[str]:
@@ -13,24 +15,24 @@ def _said(page: Page) -> Counter[str]:
     return Counter({answer: sum(said[part] for part in answer.split(", ")) for _, answer in page.candidates()})
 
 
-class MostFrequent(Chooser):
+class MostFrequent(Extreme):
     """What the text says most often, the first of them."""
 
     name = "most_frequent"
 
-    def pick(self, page: Page) -> Candidate:
+    def weigh(self, page: Page) -> Callable[[Candidate], int]:
         said = _said(page)
-        return max(page.candidates(), key=lambda candidate: said[candidate[1]])
+        return lambda candidate: said[candidate[1]]
 
 
-class Rarest(Chooser):
+class Rarest(Extreme):
     """What the text says least often, the first of them."""
 
     name = "rarest"
 
-    def pick(self, page: Page) -> Candidate:
+    def weigh(self, page: Page) -> Callable[[Candidate], int]:
         said = _said(page)
-        return min(page.candidates(), key=lambda candidate: said[candidate[1]])
+        return lambda candidate: -said[candidate[1]]
 
 
 class DumpAll(PageReader):

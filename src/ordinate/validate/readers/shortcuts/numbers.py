@@ -1,9 +1,11 @@
 """The sentence with the largest or smallest number, whoever it is about."""
 
 from collections import defaultdict
+from collections.abc import Callable
 
 from ordinate.validate.readers.forms.base import Page
-from ordinate.validate.readers.shortcuts.slots import Candidate, Chooser
+from ordinate.validate.readers.shortcuts.extremes import Extreme
+from ordinate.validate.readers.shortcuts.slots import Candidate
 
 
 def _numbers(page: Page) -> dict[int, int]:
@@ -14,21 +16,21 @@ def _numbers(page: Page) -> dict[int, int]:
     return numbers
 
 
-class LargestNumber(Chooser):
+class LargestNumber(Extreme):
     """What the sentence says that has the largest number."""
 
     name = "largest_number"
 
-    def pick(self, page: Page) -> Candidate:
+    def weigh(self, page: Page) -> Callable[[Candidate], int]:
         numbers = _numbers(page)
-        return max(page.candidates(), key=lambda candidate: numbers[candidate[0]])
+        return lambda candidate: numbers[candidate[0]]
 
 
-class SmallestNumber(Chooser):
+class SmallestNumber(Extreme):
     """What the sentence says that has the smallest number."""
 
     name = "smallest_number"
 
-    def pick(self, page: Page) -> Candidate:
+    def weigh(self, page: Page) -> Callable[[Candidate], int]:
         numbers = _numbers(page)
-        return min(page.candidates(), key=lambda candidate: numbers[candidate[0]])
+        return lambda candidate: -numbers[candidate[0]]

@@ -5,8 +5,7 @@ from typing import Any
 
 import msgspec
 
-from ordinate.errors import InputError, got
-from ordinate.prove.result import SCHEMA_VERSION, ModelFacts, Proof
+from ordinate.prove.result import ModelFacts, Proof
 from ordinate.report.markup import Markup, element, table
 from ordinate.report.measurements import growing_context, loss_by_position, passkeys, position_gap
 from ordinate.report.numbers import count
@@ -16,15 +15,10 @@ from ordinate.report.page import Page, Section
 def page(result: Mapping[str, Any]) -> Page:
     """What goes on the page of a proof.
 
-    Raises:
-        InputError: another schema version, or a field that is absent or of another type
+    Args:
+        result: as `ordinate.results.read` gives it
     """
-    if result.get("schema_version") != SCHEMA_VERSION:
-        raise InputError(f"schema_version must be {SCHEMA_VERSION}, got {got(result.get('schema_version'))}")
-    try:
-        proof = msgspec.convert(result, Proof)
-    except msgspec.ValidationError as error:
-        raise InputError(f"this is not the result of a proof: {error}") from error
+    proof = msgspec.convert(result, Proof)
     return Page(
         title=f"{proof.extended.name} against {proof.original.name}",
         lead=[
@@ -41,6 +35,7 @@ def page(result: Mapping[str, Any]) -> Page:
             run(proof),
             method(proof),
         ],
+        summary=proof.verdict.headline,
     )
 
 
@@ -93,7 +88,9 @@ def models(proof: Proof) -> Section:
     ]
     rows = zip(words, column(proof.original), column(proof.extended), strict=True)
     return Section(
-        "models", "The two models", [table("What each model does with position", ["", "Original", "Extended"], rows)]
+        "models",
+        "The two models",
+        [table("What each model does with position", ["Fact", "Original", "Extended"], rows)],
     )
 
 

@@ -1,0 +1,310 @@
+"""What fits, what is refused, and what a plan says of itself."""
+
+import json
+import math
+
+import pytest
+
+from ordinate import models
+from ordinate.errors import InputError
+from ordinate.plan import Ranks, Request, plan
+from ordinate.plan.fitting import largest
+from ordinate.plan.ranks import rank_heads, stages
+
+LLAMA = models.published("llama-3-8b").config
+GEMMA = models.published("gemma-2-9b").config
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        # an MLA of a type that is in no list; a type that only looks like another; none at all
+        {**models.published("deepseek-v3").config, "model_type": "deepseek_v9"},
+        {**LLAMA, "model_type": "llamma"},
+        {key: value for key, value in LLAMA.items() if key != "model_type"},
+        # two attentions a layer, and compressed keys: in the table of positions, not in that of caches
+        {"model_type": "longcat_flash"},
+        {"model_type": "deepseek_v4"},
+    ],
+)
+def test_an_unknown_architecture_is_refused_and_not_guessed(config):
+    """KVM-04: a variant that was not recognised was planned five times too large."""
+    with pytest.raises(InputError, match="is not known here, and is not guessed"):
+        plan(config, Request(contexts=(1024,)))
+
+
+@pytest.mark.parametrize("name", ["llama-3-8b", "gemma-2-9b", "qwen3-next-80b-a3b", "gpt-oss-20b", "deepseek-v3"])
+def test_a_cache_is_a_fixed_part_and_a_slope(name):
+    """KVM-06: bytes a token are a slope; what one sequence takes at one length, over its length, is no such number."""
+    contexts = (32768, 65536, 131072)
+    found = plan(name, Request(contexts=contexts, batches=(1, 7)))
+    for cell in found.cells:
+        assert cell.cache_bytes == cell.batch * (found.sequence_bytes + found.token_bytes * cell.context)
+    sizes = [cell.cache_bytes for cell in found.cells if cell.batch == 1]
+    assert (sizes[2] - sizes[1]) / (contexts[2] - contexts[1]) == found.token_bytes
+
+
+def test_ranks_that_differ_fit_what_the_fullest_does():
+    """KVM-07: of 5 pipeline ranks two have 7 of 32 layers; one of 6 would fit longer texts."""
+    ranks = Ranks(pipeline=5)
+    assert sorted(map(len, stages(32, 5))) == [6, 6, 6, 7, 7]
+    found = plan("llama-3-8b", Request(contexts=(8192,), ranks=ranks, memory=8 * 2**30, weights=5 * 2**30))
+    # Weights are cut evenly where they are given: what is left is for 7 layers of 4,096 B a token and a row of a table.
+    assert found.largest.contexts[0].context == 7 * 2**30 // (7 * 4096 + 512)
+    cell = found.cells[0]
+    assert cell.cache_bytes == 7 * 4096 * 8192
+    assert cell.ranks_cache_bytes == 32 * 4096 * 8192
+
+
+@pytest.mark.parametrize("tensor, said", [(3, "divide the 32 query heads"), (64, "divide the 32 query heads")])
+def test_ranks_that_do_not_divide_are_refused(tensor, said):
+    with pytest.raises(InputError, match=said):
+        plan("llama-3-8b", Request(contexts=(1024,), ranks=Ranks(tensor)))
+
+
+def test_heads_that_no_rank_can_have_alone_are_refused():
+    config = {**LLAMA, "num_attention_heads": 24, "num_key_value_heads": 6, "hidden_size": 3072}
+    with pytest.raises(InputError, match="6 key-value heads cannot be cut"):
+        plan(config, Request(contexts=(1024,), ranks=Ranks(4)))
+
+
+@pytest.mark.parametrize("tensor", [1, 2, 8, 16])
+def test_a_latent_is_whole_on_every_rank(tensor):
+    found = plan("deepseek-v3", Request(contexts=(4096,), ranks=Ranks(tensor)))
+    assert found.cells[0].cache_bytes == 70_272 * 4096
+    assert found.cells[0].ranks_cache_bytes == tensor * 70_272 * 4096
+    assert found.layers[0].copies == tensor
+
+
+def test_what_ranks_keep_adds_up_to_the_whole():
+    whole = plan("llama-3-8b", Request(contexts=(8192,), batches=(4,))).cells[0].cache_bytes
+    for ranks in (Ranks(8), Ranks(1, 4), Ranks(1, 1, 8), Ranks(2, 2, 2)):
+        cell = plan("llama-3-8b", Request(contexts=(8192,), batches=(4,), ranks=ranks)).cells[0]
+        assert cell.cache_bytes * ranks.count == cell.ranks_cache_bytes == whole
+
+
+def test_both_allocators_of_a_hybrid():
+    window, full = (
+        plan("gemma-2-9b", Request(contexts=(32768,), allocator=allocator)) for allocator in ("window", "full")
+    )
+    layer = 2 * 8 * 256 * 2
+    assert window.cells[0].cache_bytes == 21 * layer * (32768 + 4096)
+    assert full.cells[0].cache_bytes == 42 * layer * 32768
+    assert full.token_bytes == 42 * layer
+
+
+def test_pages_waste_what_is_left_of_the_last():
+    found = plan("llama-3-8b", Request(contexts=(1000,), batches=(1, 10), page_size=64)).cells
+    assert [cell.cache_bytes for cell in found] == [131_072 * 1024, 131_072 * 10240]
+    assert [cell.waste_bytes for cell in found] == [131_072 * 24, 131_072 * 240]
+
+
+def test_a_shared_prefix_and_eviction():
+    shared = plan("llama-3-8b", Request(contexts=(8192,), batches=(16,), shared_prefix=4096, page_size=16)).cells[0]
+    assert shared.cache_bytes == 131_072 * (4096 + 16 * 4096)
+    evicted = plan("llama-3-8b", Request(contexts=(8192, 10**6), sinks=4, recent=1020))
+    assert [cell.cache_bytes for cell in evicted.cells] == [131_072 * 1024] * 2
+    assert evicted.token_bytes == 0
+    assert evicted.sequence_bytes == 131_072 * 1024
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 7, 1000, 1023, 1024, 1025])
+@pytest.mark.parametrize("most", [1, 5, 1024, 2**40])
+def test_the_largest_number_that_fits_is_found(limit, most):
+    expected = min(limit, most)
+    assert largest(lambda number: number <= limit, most) == (expected, limit >= most)
+    assert largest(lambda _: False, most) == (None, False)
+
+
+def test_the_largest_are_the_last_that_fit():
+    memory = 40 * 10**9
+    found = plan("llama-3-8b", Request(contexts=(8192, 32768), batches=(1, 8), memory=memory, reserve=10**9))
+    weights = 2 * 8_030_261_248
+    for one in found.largest.contexts:
+        table = 2 * 4 * 64  # a row of cos and sin
+        expected = (memory - 10**9 - weights) // (131_072 * one.batch + table)
+        assert one.context == expected
+    for one in found.largest.batches:
+        assert one.batch == (memory - 10**9 - weights - one.context * 512) // (131_072 * one.context)
+    assert [cell.fits for cell in found.cells] == [True, True, True, False]
+    assert found.fits is False
+
+
+def test_nothing_fits_where_the_weights_do_not():
+    found = plan("llama-3-8b", Request(contexts=(1024,), memory=10**9))
+    assert found.largest.contexts[0].context is None
+    assert found.largest.batches[0].batch is None
+
+
+def test_what_does_not_grow_fits_any_length():
+    config = {"model_type": "mamba", "hidden_size": 64, "num_hidden_layers": 2, "vocab_size": 100}
+    found = plan(config, Request(contexts=(1024,), memory=10**9, weights=10**6))
+    assert found.largest.contexts[0].unbounded
+    assert found.largest.batches[0].batch
+
+
+def test_a_learned_table_ends_the_longest_context():
+    found = plan("gpt2", Request(contexts=(512,), memory=80 * 2**30))
+    assert found.largest.contexts[0].context == 1024
+    assert not found.largest.contexts[0].unbounded
+    assert plan("bert-base", Request(memory=80 * 2**30)).largest.contexts[0].context == 512
+    past = plan("gpt2", Request(contexts=(1024, 1025), memory=80 * 2**30))
+    assert [cell.fits for cell in past.cells] == [True, False]
+    assert [found.batch is None for found in past.largest.batches] == [False, True]
+    assert not past.largest.batches[1].unbounded
+    assert [cell.fits for cell in plan("gpt2", Request(contexts=(1025,))).cells] == [None]
+
+
+@pytest.mark.parametrize("name, heads", [("bloom", 112), ("mpt-7b", 32), ("t5-large", 16)])
+def test_a_dense_mask_of_biases_costs_heads_times_the_square(name, heads):
+    context = 2048
+    found = {
+        attention: plan(name, Request(contexts=(context,), batches=(2,), attention=attention, kv="bfloat16"))
+        for attention in ("attend", "dense", "eager")
+    }
+    square = heads * context * context
+    assert found["attend"].cells[0].dense_bias_bytes == 2 * square
+    assert found["attend"].cells[0].scratch_bytes == 0
+    assert found["dense"].cells[0].scratch_bytes == 2 * square
+    assert found["eager"].cells[0].scratch_bytes == 2 * square + 4 * 2 * square
+
+
+def test_rotation_needs_no_mask_and_a_table_of_a_row_a_position():
+    found = plan("llama-3-8b", Request(contexts=(4096,), attention="dense"))
+    assert (found.cells[0].dense_bias_bytes, found.cells[0].scratch_bytes) == (0, 0)
+    assert found.cells[0].tables_bytes == 2 * 4 * 4096 * 64
+    assert found.tables[0].declared_bytes == 2 * 4 * 8192 * 64
+    # two bases, two tables
+    gemma = plan("gemma-3-27b", Request(contexts=(4096,)))
+    assert gemma.cells[0].tables_bytes == 2 * 2 * 4 * 4096 * 64
+    chunked = plan("llama-3-8b", Request(contexts=(4096,), attention="eager", queries=256)).cells[0]
+    assert chunked.scratch_bytes == 4 * 32 * 256 * 4096
+
+
+@pytest.mark.parametrize("name", ["llama-2-7b", "llama-3.1-8b", "bloom", "gpt2"])
+def test_options_name_methods_that_suit_the_model(name):
+    declared = plan(name, Request(batches=(1,))).window.declared
+    found = plan(name, Request(target=4 * declared, memory=80 * 2**30)).options
+    methods = {option.method for option in found}
+    expected = {
+        "llama-2-7b": {"abf", "dynamic_ntk", "linear", "llama3", "longrope", "ntk", "yarn"},
+        "llama-3.1-8b": {"llama3"},
+        "bloom": {"as it is"},
+        "gpt2": {"longer table"},
+    }
+    assert methods == expected[name]
+    assert {option.context for option in found} == {4 * declared}
+    for option in found:
+        cell = plan(name, Request(contexts=(4 * declared,), kv=option.kv, memory=80 * 2**30)).cells[0]
+        assert (option.cache_bytes, option.total_bytes) == (cell.cache_bytes, cell.total_bytes)
+        assert option.fits == (cell.total_bytes <= 80 * 2**30)
+        assert cell.fits == (option.fits and option.method != "longer table")
+
+
+def test_within_the_declared_window_nothing_is_done():
+    assert {option.method for option in plan("llama-3.1-8b", Request(target=65536)).options} == {"as it is"}
+
+
+def test_the_window_line_joins_the_four_lengths(tmp_path):
+    from ordinate.validate.claims import Card, Claim
+
+    claims = tuple(
+        Claim("L3", "near_key", "retrieval", length, verdict, {}, "")
+        for length, verdict in ((4096, "supported"), (8192, "supported"), (16384, "refuted"))
+    )
+    (tmp_path / "card.json").write_text(Card({"name": "a model"}, "standard", claims).to_json())
+    reach = plan("llama-3.1-8b", run=tmp_path).window
+    assert (reach.trained, reach.declared, reach.extended, reach.extended_by) == (8192, 131072, 131072, "llama3")
+    assert reach.effective == 8192
+    assert "near_key" in (reach.effective_source or "")
+    assert plan("llama-3-8b").window.extended is None
+
+
+@pytest.mark.parametrize(
+    "content, said",
+    [
+        (None, "must be a run folder with card.json"),
+        ("{}", "must be of kind 'validate'"),
+        ('{"kind": "validate", "schema_version": 2}', "must be of kind 'validate'"),
+        ('{"kind": "validate", "schema_version": 1, "headline": 3}', "headline must be an object"),
+        ('{"kind": "validate", "schema_version": 1, "headline": {"effective": -1}}', "a subject and an effective"),
+    ],
+)
+def test_a_run_without_a_sound_card_is_refused(tmp_path, content, said):
+    if content is not None:
+        (tmp_path / "card.json").write_text(content)
+    with pytest.raises(InputError, match=said):
+        plan("llama-3-8b", run=tmp_path)
+
+
+@pytest.mark.parametrize("name", models.published_names())
+def test_a_plan_is_json_with_the_source_of_every_number(name):
+    found = plan(name, Request(contexts=(256,), memory=10**13))
+    text = json.dumps(found.to_dict(), allow_nan=False)
+    said = json.loads(text)
+    assert (said["schema_version"], said["kind"], said["name"]) == (1, "plan", name)
+    cell = said["cells"][0]
+    parts = ("cache_bytes", "tables_bytes", "scratch_bytes", "weights_bytes", "reserve_bytes")
+    assert cell["total_bytes"] == sum(cell[part] for part in parts)
+    for key in cell:
+        assert key in ("context", "batch", "fits") or f"cells.{key}" in said["provenance"]
+    assert all(source for source in said["provenance"].values())
+
+
+def test_a_dict_of_a_params_json_is_planned():
+    params = {"dim": 4096, "n_layers": 32, "n_heads": 32, "n_kv_heads": 8, "vocab_size": 128256}
+    params |= {"multiple_of": 1024, "ffn_dim_multiplier": 1.3, "norm_eps": 1e-5, "rope_theta": 500000.0}
+    found = plan(params, Request(contexts=(8192,)))
+    assert found.token_bytes == 131_072
+    assert found.weights.bytes is None
+
+
+@pytest.mark.parametrize(
+    "settings, said",
+    [
+        ({"encoder_tokens": 5}, "attends to no encoder's tokens"),
+        ({"expand_latent": True}, "no latent to expand"),
+        ({"kv": "int5"}, "unknown KV format"),
+        ({"ranks": Ranks(1, 33)}, "at most the 32 layers"),
+    ],
+)
+def test_what_a_model_has_not_is_refused(settings, said):
+    with pytest.raises(InputError, match=said):
+        plan("llama-3-8b", Request(contexts=(1024,), **settings))
+
+
+@pytest.mark.parametrize(
+    "settings, said",
+    [
+        ({"contexts": (0,)}, "context"),
+        ({"batches": ()}, "batches"),
+        ({"memory": 0}, "memory"),
+        ({"reserve": 5}, "give the memory too"),
+        ({"attention": "flash"}, "attend, dense, eager"),
+        ({"dtype": "fp8"}, "dtype"),
+        ({"sinks": 4}, "give the recent tokens too"),
+        ({"ranks": (1, 1, 1)}, "ranks"),
+    ],
+)
+def test_a_request_that_says_nothing_sound_is_refused(settings, said):
+    with pytest.raises(InputError, match=said):
+        Request(**settings)
+
+
+@pytest.mark.parametrize("key", ["num_hidden_layers", "vocab_size", "intermediate_size"])
+@pytest.mark.parametrize("value", [-1, 2**60, "x", [1], 1.5])
+def test_sizes_that_are_none_are_refused(key, value):
+    with pytest.raises(InputError):
+        plan({**LLAMA, key: value}, Request(contexts=(1024,)))
+
+
+def test_unrotated_keys_cost_nothing_more():
+    """A cache of unrotated keys has the numbers of a rotated one; its turns are made when they are read."""
+    assert any("unrotated" in note for note in plan("llama-3-8b").notes)
+
+
+def test_rank_heads_of_one_rank_are_all():
+    from ordinate.plan.layers import Cached
+
+    assert rank_heads(Cached("full_attention", "attention", (0,), 8, 128, 128, query_heads=32), 1) == (8, 1)
+    assert math.prod(rank_heads(Cached("a", "attention", (0,), 1, 64, 64, query_heads=16), 4)) == 4
