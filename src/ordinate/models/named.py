@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from ordinate.errors import InputError, Unavailable
-from ordinate.registry import suggestion
+from ordinate.errors import Unavailable
+from ordinate.models._records import load
 
 
 class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -82,17 +82,7 @@ def read_record(name: str) -> Record:
         InputError: no model has this name; the message suggests the nearest
         Unavailable: its file is damaged
     """
-    choices = names()
-    if name not in choices:
-        raise InputError(f"unknown model {name!r}{suggestion(name, choices)}")
-    file = _root() / f"{name}.json"
-    try:
-        record = msgspec.json.decode(file.read_bytes(), type=Record)
-    except msgspec.DecodeError as error:
-        raise Unavailable(f"{file} is damaged: {error}; reinstall ordinate") from error
-    if record.name != name:
-        raise Unavailable(f"{file} is damaged: it describes {record.name!r}; reinstall ordinate")
-    return record
+    return load(_root(), name, names(), Record)
 
 
 def about(name: str) -> str:

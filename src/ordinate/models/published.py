@@ -6,8 +6,7 @@ from typing import Any
 
 import msgspec
 
-from ordinate.errors import InputError, Unavailable
-from ordinate.registry import suggestion
+from ordinate.models._records import load
 
 
 class Published(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -45,17 +44,7 @@ def published(name: str) -> Published:
     >>> published("llama-2-7b").config["num_hidden_layers"]
     32
     """
-    choices = published_names()
-    if name not in choices:
-        raise InputError(f"unknown model {name!r}{suggestion(name, choices)}")
-    file = _root() / f"{name}.json"
-    try:
-        record = msgspec.json.decode(file.read_bytes(), type=Published)
-    except msgspec.DecodeError as error:
-        raise Unavailable(f"{file} is damaged: {error}; reinstall ordinate") from error
-    if record.name != name:
-        raise Unavailable(f"{file} is damaged: it describes {record.name!r}; reinstall ordinate")
-    return record
+    return load(_root(), name, published_names(), Published)
 
 
 def _root() -> Traversable:
