@@ -66,7 +66,7 @@ docs-check: setup
 	$(BIN)/python tools/make_docs.py --check
 
 test: setup  ## every test but the slow ones
-	$(ONE) $(BIN)/python -m pytest -q -m "not slow" --hypothesis-profile=ci -n 2 --dist worksteal
+	$(ONE) $(BIN)/python -m pytest -q -m "not slow" --hypothesis-profile=ci -n 2 --dist worksteal --durations=30
 
 test-ray: $(VENV)-ray/.ready  ## a run on a Ray cluster of two nodes, in namespaces of its own
 	$(ONE) $(VENV)-ray/bin/python -m pytest -q -p no:cacheprovider tests/live/test_ray_live.py tests/validate/cluster

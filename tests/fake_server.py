@@ -94,7 +94,8 @@ class Features:
     delay: float = 0.0
     streams: bool = False
     between: float = 0.0  # parts of a stream, [s]
-    deep: bool = False  # names as many likely tokens as are asked for, by id
+    forces: bool = False  # a bias decides what is generated; tokens are named by id, with log-probabilities
+    biased: bool = False  # and these are those after the bias
 
 
 class FakeServer:
@@ -110,7 +111,7 @@ class FakeServer:
         self.waiting: list[dict[str, Any]] = []
         self.url = ""
 
-    def complete(self, ids: list[int], steps: int, *, use_cache: bool) -> dict[str, Any]:
+    def complete(self, ids: list[int], steps: int, *, use_cache: bool, bias: dict[str, float]) -> dict[str, Any]:
         """The greedy answer to a prompt that fits: text, scores, cached tokens."""
         fault = self.fault
         with self.lock:
@@ -129,8 +130,14 @@ class FakeServer:
                 noisy = logits + self.draw.normal(size=logits.shape) * fault.noise
                 values = noisy - noisy.max()
                 values -= np.log(np.exp(values).sum())
-                best = np.argsort(-values)[: None if self.features.deep else 5]
-                chosen.append(int(best[0]))
+                moved = values.copy()
+                for number, more in bias.items():
+                    moved[int(number)] += more
+                chosen.append(int(moved.argmax()))
+                values = (
+                    moved - np.log(np.exp(moved - moved.max()).sum()) - moved.max() if self.features.biased else values
+                )
+                best = dict.fromkeys([*np.argsort(-values)[:5], chosen[-1]])
                 scores.append({ALPHABET[number]: float(values[number]) for number in best})
                 if len(chosen) < steps:
                     logits = self.model.read([chosen[-1]], cache, position)
@@ -249,7 +256,8 @@ class Handler(BaseHTTPRequestHandler):
             kept, refusal = state.fitted(ids)
             if refusal:
                 return self.send_json(400, {"error": {"message": refusal}})
-            found = state.complete(kept, steps, use_cache=body.get("cache_prompt", True))
+            bias = body.get("logit_bias", {}) if features.forces else {}
+            found = state.complete(kept, steps, use_cache=body.get("cache_prompt", True), bias=bias)
             counted = len(kept) if state.fault.admits else len(ids)
             usage["prompt_tokens"] += counted if state.fault.count is None else state.fault.count(counted)
             usage["completion_tokens"] += len(found["ids"])
@@ -280,12 +288,13 @@ class Handler(BaseHTTPRequestHandler):
                     for token, scores in zip(tokens, found["scores"], strict=True)
                 ]
                 choice["logprobs"] = {"content": content}
-            elif self.state.features.deep:
-                entries = [
-                    {"id": ALPHABET.index(name), "token": name, "logprob": value}
-                    for name, value in list(found["scores"][0].items())[: body["logprobs"]]
-                ]
-                choice["logprobs"] = {"content": [{**entries[0], "top_logprobs": entries}]}
+            elif self.state.features.forces:
+                named = {
+                    name: {"id": ALPHABET.index(name), "token": name, "logprob": value}
+                    for name, value in found["scores"][0].items()
+                }
+                likely = list(named.values())[: body["logprobs"]]
+                choice["logprobs"] = {"content": [{**named[tokens[0]], "top_logprobs": likely}]}
             else:
                 tops: list[Any] = list(found["scores"])
                 if body.get("echo") and self.state.features.echo:

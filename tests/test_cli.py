@@ -220,7 +220,7 @@ def test_list_prints_text_and_json_of_the_same_names(capsys, things):
 
 def test_describe_writes_to_a_file(tmp_path, capsys):
     assert run(["describe", "smollm2", "--format", "svg", "--out", str(tmp_path / "bands.svg")]) == 0
-    assert capsys.readouterr().out == ""
+    assert capsys.readouterr().out == f"written: {tmp_path / 'bands.svg'}\n"
     assert (tmp_path / "bands.svg").read_text().startswith("<svg")
 
 
@@ -266,6 +266,39 @@ dispatch.main()
         process.terminate()
         assert process.wait(30) == 143
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_command_that_is_ended_while_a_library_computes_is_not_aborted():
+    """The interpreter's end unwinds a thread inside torch's C++, which aborts the process."""
+    script = """
+import atexit, sys, threading
+from ordinate.cli import dispatch
+
+def computing(arguments):
+    import torch
+    matrix, begun = torch.ones(400, 400), threading.Event()
+
+    def work():
+        while True:
+            (matrix @ matrix).sum().item()
+            begun.set()
+
+    threading.Thread(target=work, name=dispatch.COMPUTING, daemon=True).start()
+    begun.wait()
+    atexit.register(print, "cleaned up")
+    print("begun", flush=True)
+    threading.Event().wait(60)
+
+dispatch._dispatch = computing
+dispatch.main()
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout.readline() == "begun\n"
+        process.terminate()
+        assert process.communicate(timeout=30) == ("cleaned up\n", "")
+    assert process.returncode == 143
 
 
 _WRITES_A_FILE = {

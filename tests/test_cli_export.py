@@ -32,7 +32,7 @@ def test_controls_are_the_suites(tmp_path):
     ("more", "message"),
     [
         (["--lengths", "2048", "--to", "4096"], "not both"),
-        (["--lengths", "two"], "--lengths must be numbers"),
+        (["--lengths", "two"], "--lengths must be like 4096, 4k or 1M"),
         (["--lengths", "2048", "--mode", "chat"], "needs the model's chat template"),
         (["--lengths", "2048", "--place", "above"], "above"),
         ([], "needs lengths"),

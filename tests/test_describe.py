@@ -290,3 +290,15 @@ def test_layers_are_written_in_runs(layers, written):
 
 def test_printable_text_stays_as_it_is():
     assert printable("Qwen3 8B (base) – π") == "Qwen3 8B (base) – π"
+
+
+def test_one_of_a_thing_is_not_several():
+    from ordinate.describe.words import counted
+
+    assert [counted(number, "token") for number in (0, 1, 2, 2**53)] == [
+        "0 tokens",
+        "1 token",
+        "2 tokens",
+        "9,007,199,254,740,992 tokens",
+    ]
+    assert counted(1.5, "time") == "1.5 times"

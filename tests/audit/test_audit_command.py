@@ -1,6 +1,8 @@
 """`ordinate audit` says what to do where it is asked wrongly, and how far it is."""
 
 import io
+import subprocess
+import sys
 
 import pytest
 from audit.audited_models import small
@@ -31,6 +33,17 @@ def said(capsys, *given):
 def test_what_is_asked_wrongly_is_answered_with_what_to_ask(capsys, given, words):
     error = said(capsys, *given)
     assert all(word in error for word in words), error
+
+
+def test_a_check_that_is_none_is_said_before_torch_is_imported_and_a_model_looked_for():
+    code = (
+        "import sys; from ordinate.cli.dispatch import run; "
+        "got = run(['audit', 'no-such-model', '--checks', 'packed,left-paddin']); "
+        "print(got, 'torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.split() == ["2", "False"]
+    assert "unknown check 'left-paddin'; did you mean 'left-padding'?" in done.stderr
 
 
 def test_a_server_that_is_not_there_is_answered_with_where_to_look(capsys):

@@ -6,10 +6,13 @@ from audit.audited_models import DYNAMIC, LONGROPE, small
 
 from ordinate.audit import all_checks, audit_model
 from ordinate.audit.copies import emptied_and_filled
+from ordinate.audit.kinds import KINDS
 from ordinate.audit.report import to_text
 from ordinate.audit.run import described
 from ordinate.audit.subject import Subject
 from ordinate.errors import InputError
+from ordinate.rules.dynamic_cache import DynamicCache
+from ordinate.rules.longrope_switch import LongropeSwitch
 from ordinate.transformers import use_cache
 from ordinate.transformers.caching import caching_of
 
@@ -56,6 +59,30 @@ def test_transformers_own_cache_is_found_to_mix_lengths(name, checks):
     assert set(faults(found)) == OWN[name]
     assert found.subject["regime"] is None
     assert "cache: transformers' own\n" in to_text(found)
+
+
+def remedies(found):
+    return {one.kind: one.remedy for one in found.findings}
+
+
+def test_each_finding_that_use_cache_cures_says_so():
+    found = audit_model(made("dynamic"), checks=["crossing", "batch-of-lengths", "order-of-calls"], length=48)
+    assert set(remedies(found)) == OWN["dynamic"]
+    assert all("ordinate.transformers.use_cache(model" in text for text in remedies(found).values()), remedies(found)
+
+
+def test_a_state_that_is_no_frequency_is_not_said_to_be_cured_by_use_cache():
+    model, seen = small("llama"), []
+
+    def later(module, given, named):
+        seen.append(named["hidden_states"].shape[1])
+        named["hidden_states"] = named["hidden_states"] + max(seen) / 100
+        return given, named
+
+    model.model.layers[1].self_attn.register_forward_pre_hook(later, with_kwargs=True)
+    found = remedies(audit_model(model, checks=["order-of-calls"], length=48))
+    assert set(found) == {"state_kept"}
+    assert "use_cache" not in found["state_kept"]
 
 
 @pytest.mark.parametrize("checks", COUNTS)
@@ -162,3 +189,9 @@ def test_a_model_is_asked_for_its_caching_until_that_is_undone():
     assert caching_of(model) is caching
     caching.undo()
     assert caching_of(model) is None
+
+
+@pytest.mark.parametrize("rule", [DynamicCache, LongropeSwitch])
+def test_check_and_audit_name_one_remedy_for_keys_that_keep_the_frequencies_of_their_time(rule):
+    assert "`ordinate.transformers.use_cache(model" in rule.remedy
+    assert "`ordinate.transformers.use_cache(model" in KINDS["length_switch"].remedy

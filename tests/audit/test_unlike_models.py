@@ -6,6 +6,7 @@ import json
 import pytest
 import torch
 import transformers
+from audit.audited_models import small
 from safetensors.torch import load_file, save_file
 
 from ordinate.audit import audit_model
@@ -255,3 +256,17 @@ def test_streams_that_stand_a_row_ahead_shorten_the_text():
     }
     audit = audit_model(_made("ProphetNetForConditionalGeneration", **settings), checks=["order-of-calls"])
     assert audit.subject["length"] == 62
+
+
+def test_a_decoders_bias_that_ignores_the_cache_is_a_bias_offset_in_t5_too(monkeypatch):
+    model = small("t5")
+    attention = model.decoder.block[0].layer[0].SelfAttention
+    own = attention.compute_bias
+
+    def one_place_off(queries, *given, **named):
+        bias = own(queries, *given, **named)
+        return bias.roll(1, -1) if queries == 1 else bias
+
+    monkeypatch.setattr(attention, "compute_bias", one_place_off)
+    found = audit_model(model, checks=["token-by-token"], length=48)
+    assert [one.kind for one in found.findings] == ["bias_offset"]

@@ -52,6 +52,8 @@ def test_both_have_the_same_tokenizer_and_say_what_they_are(llama, local, asked)
     text = asked[0][1].text
     assert llama.tokenizer.encode(text) == local.tokenizer.encode(text)
     assert llama.tokenizer.bos == local.tokenizer.bos
+    # so that runs of the two can be compared
+    assert llama.tokenizer.sha256 == local.tokenizer.sha256
     assert llama.identity["weights"] == local.identity["weights"]
     assert llama.identity["engine"] != local.identity["engine"]
     assert llama.offers == local.offers == {"answer", "choices", "losses"}

@@ -55,7 +55,7 @@ def test_json_is_the_plan(capsys, tmp_path):
     # one of two heads of 64 on a rank: 64 bytes and two scales of 4, twice, in 2 layers
     assert found["cells"][0]["cache_bytes"] == 2048 * 2 * 2 * 1 * (64 + 2 * 4)
     assert found["largest"]["contexts"][0]["context"] > 10**8
-    assert {option["kv"] for option in found["options"]} == {"fp8", "int8", "int4"}
+    assert {way["kv"] for way in found["ways"]["memory"]} == {"fp8", "int8", "int4"}
 
 
 @pytest.mark.parametrize("memory, code", [("1GiB", 0), ("1MiB", 1)])
@@ -131,7 +131,7 @@ def test_a_name_from_a_file_cannot_steer_the_terminal(capsys, tmp_path):
     "options",
     [
         (),
-        ("--page-size", "16", "--shared-prefix", "512"),
+        ("--page-size", "16", "--shared-prefix", "400"),
         ("--keep-recent", "1k", "--keep-sinks", "4"),
         ("--allocator", "full", "--attention", "eager", "--queries", "512"),
         ("--pipeline-parallel", "2", "--context-parallel", "2", "--memory", "1TiB", "--reserve", "1GB"),

@@ -182,27 +182,79 @@ def test_rotation_needs_no_mask_and_a_table_of_a_row_a_position():
 
 
 @pytest.mark.parametrize("name", ["llama-2-7b", "llama-3.1-8b", "bloom", "gpt2"])
-def test_options_name_methods_that_suit_the_model(name):
+def test_ways_for_positions_suit_the_model(name):
     declared = plan(name, Request(batches=(1,))).window.declared
-    found = plan(name, Request(target=4 * declared, memory=80 * 2**30)).options
-    methods = {option.method for option in found}
+    found = plan(name, Request(target=4 * declared, memory=80 * 2**30)).ways
     expected = {
         "llama-2-7b": {"abf", "dynamic_ntk", "linear", "llama3", "longrope", "ntk", "yarn"},
         "llama-3.1-8b": {"llama3"},
         "bloom": {"as it is"},
         "gpt2": {"longer table"},
     }
-    assert methods == expected[name]
-    assert {option.context for option in found} == {4 * declared}
-    for option in found:
-        cell = plan(name, Request(contexts=(4 * declared,), kv=option.kv, memory=80 * 2**30)).cells[0]
-        assert (option.cache_bytes, option.total_bytes) == (cell.cache_bytes, cell.total_bytes)
-        assert option.fits == (cell.total_bytes <= 80 * 2**30)
-        assert cell.fits == (option.fits and option.method != "longer table")
+    assert {way.method for way in found.position} == expected[name]
+    assert found.context == 4 * declared
+    assert [way.changes for way in found.memory][:4] == ["nothing", "kv", "kv", "kv"]
+    for way in found.memory[:4]:
+        cell = plan(name, Request(contexts=(4 * declared,), kv=way.kv, memory=80 * 2**30)).cells[0]
+        # GPT-2's table needs rows, each of 768 numbers in two bytes
+        table = 2 * 768 * 3 * declared if name == "gpt2" else 0
+        assert (way.cache_bytes, way.total_bytes) == (cell.cache_bytes, cell.total_bytes + table)
+        assert way.fits == (way.total_bytes <= 80 * 2**30)
+
+
+def test_a_stretched_model_goes_on_by_its_own_factor():
+    # factor 8 serves 131,072: twice that length needs 16, not 262,144 / 8,192 = 32
+    (way,) = plan("llama-3.1-8b", Request(target=2 * 131072)).ways.position
+    assert (way.method, way.factor) == ("llama3", 16.0)
+
+
+def test_a_method_that_files_serve_is_not_said_to_have_been_trained_on():
+    config = models.published("llama-2-7b").config | {"rope_scaling": {"type": "dynamic", "factor": 2.0}}
+    (way,) = plan(config, Request(target=16384)).ways.position
+    assert (way.method, way.factor) == ("dynamic_ntk", 4.0)
+    assert way.training.startswith("no; ")
+    assert way.training.endswith("; the files serve 8,192 tokens with it")
+
+
+def test_a_longer_table_says_what_it_adds():
+    (way,) = plan("gpt2", Request(target=4096)).ways.position
+    assert way.training.endswith("; 3,072 rows more of 768 numbers")
 
 
 def test_within_the_declared_window_nothing_is_done():
-    assert {option.method for option in plan("llama-3.1-8b", Request(target=65536)).options} == {"as it is"}
+    assert {way.method for way in plan("llama-3.1-8b", Request(target=65536)).ways.position} == {"as it is"}
+
+
+def test_what_does_not_fit_is_offered_what_does():
+    """Llama-2-7B: 6,738,415,616 numbers, 524,288 B a token in float16, a table of 64 pairs of float32 a position."""
+    sequence, table, weights = 524288 * 65536, 2 * 4 * 64 * 65536, 2 * 6738415616
+    found = plan("llama-2-7b", Request(batches=(2,), target=65536, memory=48 * 2**30)).ways
+    # fp8 and int8: 1 B and 4/32 of a scale for 2 B; int4: half a B and 4/32
+    assert {way.what: (way.total_bytes, way.devices, way.fits) for way in found.memory} == {
+        "as asked": (2 * sequence + table + weights, 1, False),
+        "cache in fp8": (2 * sequence * 9 // 16 + table + weights, 1, False),
+        "cache in int8": (2 * sequence * 9 // 16 + table + weights, 1, False),
+        "cache in int4": (2 * sequence * 5 // 16 + table + weights, 1, True),
+        "batch 1": (sequence + table + weights, 1, True),
+        "weights in 8 bits": (2 * sequence + table + weights // 2, 1, False),
+        "weights in 4 bits": (2 * sequence + table + weights // 4, 1, False),
+        # the norms stand on both ranks: 65 of 4,096
+        "2 tensor-parallel ranks": (sequence + table + weights // 2 + 65 * 4096, 2, True),
+        "2 context-parallel ranks": (sequence + table + weights, 2, True),
+    }
+
+
+def test_what_fits_is_offered_lighter_caches_alone():
+    found = plan("llama-2-7b", Request(target=65536, memory=80 * 2**30)).ways
+    assert {way.changes for way in found.memory} == {"nothing", "kv"}
+
+
+def test_a_target_that_only_other_devices_hold_does_not_fit():
+    asked = {"contexts": (4096,), "target": 2**20, "memory": 80 * 2**30}
+    alone = plan("llama-2-7b", Request(**asked))
+    assert any(way.fits for way in alone.ways.memory if way.changes == "devices")
+    assert alone.fits is False
+    assert plan("llama-2-7b", Request(**{**asked, "target": 65536})).fits is True
 
 
 def test_the_window_line_joins_the_four_lengths(tmp_path):

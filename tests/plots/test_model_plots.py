@@ -115,6 +115,16 @@ def test_pairs_that_stand_still_are_crosses_at_the_top(configs):
     assert "6 pairs of 8 do not turn at all" in caption(figure)
 
 
+def test_layers_that_turn_alike_are_drawn_once_and_others_apart():
+    alike = plot("wavelengths")(read("gpt-oss-20b"))
+    assert "In full_attention" not in caption(alike)
+    one = plot("wavelengths")(read("gpt-oss-20b"), group="full_attention")
+    assert len(alike.axes[0].lines) == len(one.axes[0].lines)
+    apart = plot("wavelengths")(read("gemma-3-27b"))
+    assert "In full_attention: " in caption(apart)
+    assert "In sliding_attention: " in caption(apart)
+
+
 def test_a_model_without_rotation_has_no_wavelengths(configs):
     spec = read(configs["plain"])
     biased = dataclasses.replace(spec, groups={"full_attention": LayerGroup("full_attention", Alibi(heads=4))})

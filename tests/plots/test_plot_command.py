@@ -52,7 +52,7 @@ def test_a_run_folder_is_a_source(tmp_path, capsys):
         (["alibi_slopes", "alibi:heads=8", "--out", "nowhere/x.svg"], "a directory that exists"),
         (["alibi_slopes", "alibi:heads=8", "--to", "5"], "alibi_slopes has no --to: it takes --group"),
         (["loss_by_position", "x.json", "--seed", "5"], "loss_by_position has no --seed: it takes no options but"),
-        (["spec_difference", "alibi:heads=8"], "is drawn from two models that rotate, got 1 sources"),
+        (["spec_difference", "alibi:heads=8"], "is drawn from two models that rotate, got 1 of them"),
         (["alibi_slopes", "rope:head_dim=8"], "this plot needs the scheme alibi, got rope"),
         (["alibi_slopes", "alibi"], "alibi needs heads, as in alibi:heads=..."),
         (["alibi_slopes", "alibi:heads=8,heads=9"], "once each as field=value, got 'heads=9'"),
@@ -111,3 +111,76 @@ def test_help_and_the_list_import_neither_matplotlib_nor_torch(arguments):
 def test_plots_can_be_listed(capsys):
     assert run(["list", "plots"]) == 0
     assert "wavelength of each pair against trained, declared and target length" in capsys.readouterr().out
+
+
+def test_the_list_says_what_each_kind_is_drawn_from(capsys):
+    run(["list", "plots"])
+    lines = capsys.readouterr().out.splitlines()
+    memory = next(number for number, line in enumerate(lines) if line.startswith("memory "))
+    assert lines[memory + 1].strip() == "from the JSON of `ordinate plan`"
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("memory", "no file that exists: this plot needs the JSON of `ordinate plan MODEL --format json`\n"),
+        ("depth_by_length", "no file that exists: this plot needs the JSON of `ordinate report RUN --format json`, or"),
+        ("loss_by_position", "`ordinate prove ORIGINAL EXTENDED --format json` or `ordinate report RUN"),
+    ],
+)
+def test_a_model_where_a_result_is_needed_is_told_the_command(kind, words, capsys, tmp_path):
+    assert words in refused(capsys, kind, "llama-3.1-8b", "--out", str(tmp_path / "x.svg"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["alibi_slopes", "alibi:heads=1"], "ALiBi's slopes, 1 head|The head loses a logit in 256 tokens"),
+        (["rotation", "rope:head_dim=8", "--positions", "5,6"], "1 token apart"),
+        (["sinusoid_curves", "sinusoidal:dim=8", "--tokens", "1"], "Over 1 token channel 0 turns"),
+        (["kerple", "kerple:heads=1", "--tokens", "1"], "kernel of 1 head at starting values: at 1 token "),
+        (
+            ["stale_keys", "rope:head_dim=8", "--base", "5e5", "--tokens", "1"],
+            "1 token is cached|0 of 1 key are wrong|0 at most",
+        ),
+    ],
+)
+def test_one_of_a_thing_is_said_as_one(arguments, words, capsys, tmp_path):
+    file = tmp_path / "x.svg"
+    assert run(["plot", *arguments, "--out", str(file)]) == 0
+    said = capsys.readouterr().out + file.read_text()
+    for one in words.split("|"):
+        assert one in said
+
+
+@pytest.mark.parametrize("count", [2, 15, 16, 17, 33])
+def test_stale_keys_of_any_number_are_as_many_as_were_asked_for(count):
+    from ordinate.plots import _sources
+    from ordinate.plots.stale_keys import compute
+
+    group = _sources.rotating("rope:head_dim=8", None)
+    based, shifted = compute(group, base=5e5, count=count), compute(group, drop=1, keep_first=0, count=count)
+    for found, keys in ((based, count), (shifted, count - 1)):
+        assert len(found.positions) == len(found.stale) == len(found.turned) == keys
+        assert found.turned.max() < 1e-6
+    assert shifted.stale.min() > 0.01
+
+
+def test_numbers_of_an_axis_are_short_and_what_a_result_says_is_printable(tmp_path, capsys):
+    import json
+
+    from ordinate.plots import _sources
+    from ordinate.plots.memory import memory
+
+    file = tmp_path / "plan.json"
+    assert run(["plan", "llama-3.1-8b", "--context", "1,4k", "--batch", "1,16", "--out", str(file)]) == 0
+    figure = memory(_sources.result(str(file), "plan"))
+    figure.canvas.draw()
+    labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert any(" × 10⁻" in label for label in labels)
+    assert all(len(label) <= 12 and "e" not in label for label in labels)
+    document = json.loads(file.read_text())
+    document["requested"]["kv"] = "\x1b[31m$x$"
+    file.write_text(json.dumps(document))
+    assert run(["plot", "memory", str(file), "--out", str(tmp_path / "x.svg")]) == 0
+    assert "\x1b" not in (tmp_path / "x.svg").read_text()

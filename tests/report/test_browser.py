@@ -88,14 +88,18 @@ def check_every_size(browser, axe, address):
         assert (browser.asked(address), browser.said()) == ([], [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_page_of_every_kind_asks_for_nothing_complains_of_nothing_and_is_accessible(name, browser, axe, tmp_path):
     check_every_size(browser, axe, write(tmp_path, stored(name)))
 
 
-def test_several_results_on_one_page_too(browser, axe, tmp_path):
-    names = ("describe", "describe", "check", "bench", "audit", "plan")
-    check_every_size(browser, axe, write(tmp_path, *map(stored, names)))
+def test_a_page_of_all_kinds_together_too(browser, axe, tmp_path):
+    check_every_size(browser, axe, write(tmp_path, *map(stored, NAMES)))
+
+
+def test_a_page_of_one_result_too(browser, axe, tmp_path):
+    check_every_size(browser, axe, write(tmp_path, stored("plan")))
 
 
 def test_curves_and_tables_of_a_proof_are_there(result, browser, tmp_path):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ordinate.errors import InputError
-from ordinate.report.axes import ticks
+from ordinate.report.axes import short, ticks
 from ordinate.report.chart import Chart, Line, Mark, Point
 
 
@@ -114,3 +114,14 @@ def test_equal_numbers_can_be_drawn():
     drawn = chart([Point(5, 5, 2.0)], ticks=[5]).svg(600, 300, "wide")
     assert "nan" not in drawn
     assert "inf" not in drawn.replace("information", "")
+
+
+def test_powers_of_ten_on_an_axis_are_written_as_in_the_text():
+    assert [short(value) for value in (1e-8, 1e-5, 1.5e-7, -1e-6, 1e12, 0.0001)] == [
+        "10⁻⁸",
+        "10⁻⁵",
+        "1.5 × 10⁻⁷",
+        "−10⁻⁶",
+        "10¹²",
+        "0.0001",
+    ]

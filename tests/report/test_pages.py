@@ -245,6 +245,7 @@ def test_the_command_writes_every_form_of_one_result_and_of_several(form, tmp_pa
         assert printed.startswith(begin)
         assert run(["report", *given, "--format", form, "--out", str(tmp_path / "written")]) == 0
         assert (tmp_path / "written").read_text(encoding="utf-8") == printed
+        assert capsys.readouterr().out == f"written: {tmp_path / 'written'}\n"
 
 
 @pytest.mark.parametrize(
@@ -289,6 +290,23 @@ def test_a_chance_that_is_no_number_is_as_if_none_were_known():
     assert '<div class="curves">' in render(card)
 
 
+def test_a_plan_of_one_context_is_bars_from_zero_and_names_what_does_not_fit():
+    told = stored("plan")
+    text = Tags(render(told)).text
+    assert "4 of 6 fit in 80 GiB; 32,768 × 16, 131,072 × 16 do not." in text
+    told["cells"] = told["cells"][-2:]
+    assert {cell["context"] for cell in told["cells"]} == {131072}
+    text = Tags(render(told)).text
+    assert "Memory of one device at 131,072 tokens." in text
+    assert "memory: 80 GiB" in text
+
+
+def test_the_ways_of_a_plan_are_two_tables():
+    text = Tags(render(stored("plan"))).text
+    assert "7 methods for positions and 4 ways for memory reach 131,072 tokens; any method goes with any way." in text
+    assert "4 of the ways for memory fit." in text
+
+
 def test_facts_are_in_words():
     told = stored("plan")
     told["requested"] |= {"expand_latent": True}
@@ -305,7 +323,7 @@ def test_a_report_of_every_kind_imports_neither_torch_nor_matplotlib(tmp_path):
         "print({'torch', 'transformers', 'matplotlib', 'scipy', 'tokenizers', 'safetensors'} & set(sys.modules))"
     )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "set()"
+    assert found.stdout.splitlines()[-1] == "set()"
 
 
 def test_every_colour_of_text_stands_out_from_what_is_behind_it_in_both_themes():
@@ -328,3 +346,15 @@ def luminance(colour):
     parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_a_plan_whose_target_does_not_fit_is_not_said_to_fit():
+    from ordinate.plan import Request, plan
+
+    asked = {"contexts": (4096,), "memory": 80 * 2**30}
+    over = page_of(plan("llama-2-7b", Request(**asked, target=2**20)).to_dict())
+    assert "All others fit in 80 GiB" in over.summary
+    assert "The target of 1,048,576 tokens does not fit" in over.summary
+    assert over.sections[0].class_ == "verdict worse"
+    within = page_of(plan("llama-2-7b", Request(**asked, target=8192)).to_dict())
+    assert within.summary.startswith("All fit in 80 GiB")

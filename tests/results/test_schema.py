@@ -234,3 +234,25 @@ def test_of_several_results_the_wrong_one_is_named_with_its_file(tmp_path):
 def test_the_schema_has_no_version_of_the_package_in_it():
     """It changes with its own version, not with every release."""
     assert __version__ not in json.dumps(schema())
+
+
+def test_a_file_that_is_not_there_or_cannot_be_read_is_named_with_what_is_needed(tmp_path):
+    for path, words in (
+        (tmp_path / "none.json", "none.json does not exist: a result must be a file that a command wrote"),
+        (tmp_path, "cannot be read (Is a directory): a result must be"),
+        (tmp_path / ("x" * 300), "cannot be read (File name too long): a result must be"),
+    ):
+        with pytest.raises(InputError) as caught:
+            read_file(path)
+        assert words in str(caught.value)
+        assert "Errno" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("empty", "words"), [("cells", "Expected `cells`"), ("memory", "Expected `ways.memory`")])
+def test_a_plan_of_nothing_is_refused(empty, words):
+    from ordinate.plan import Request, plan
+
+    document = plan("llama-2-7b", Request(target=8192)).to_dict()
+    (document if empty == "cells" else document["ways"])[empty] = []
+    with pytest.raises(InputError, match=words):
+        read(document)

@@ -265,3 +265,36 @@ def test_a_cache_is_made_over_an_empty_one():
     assert isinstance(cache, PositionCache)
     assert cache.positions.shape == (0, 0)
     assert not cache.is_compileable
+
+
+@pytest.mark.parametrize("places", [45, 200])
+@pytest.mark.parametrize("cuts", [[1] * 44, [40, 3, 1]], ids=["one by one", "a last one alone"])
+@pytest.mark.parametrize("regime", REGIMES)
+@pytest.mark.parametrize("scaling", ["default", "dynamic"])
+@torch.no_grad()
+def test_a_query_that_comes_alone_and_without_a_mask_sees_no_empty_place_of_a_static_cache(
+    scaling, regime, cuts, places
+):
+    model = tiny("Llama", scaling)
+    model.set_attn_implementation("sdpa")  # which leaves masks out where it may; eager attention never does
+    with use_cache(model, **REGIMES[regime]) as caching:
+        expected = model(input_ids=IDS, use_cache=False).logits[:, -1]
+        cache = caching.new_cache(StaticCache(config=model.config, max_cache_len=places))
+        found = [model(input_ids=part, cache=cache).logits for part in IDS.split(cuts, 1)][-1][:, -1]
+        assert apart(found, expected) < ROUNDING
+        assert not cache.is_compileable
+
+
+@pytest.mark.parametrize("regime", REGIMES)
+@pytest.mark.parametrize("scaling", ["default", "dynamic"])
+@torch.no_grad()
+def test_padding_in_the_cache_stays_hidden_from_calls_without_a_mask(scaling, regime):
+    model = tiny("Llama", scaling)
+    model.set_attn_implementation("sdpa")  # which leaves masks out where it may; eager attention never does
+    mask = torch.ones_like(IDS)
+    mask[1, :9] = 0
+    with use_cache(model, **REGIMES[regime]):
+        expected = model(input_ids=IDS, attention_mask=mask, use_cache=False).logits[:, -1]
+        cache = model(input_ids=IDS[:, :40], attention_mask=mask[:, :40], use_cache=True).cache
+        found = [model(input_ids=part, cache=cache).logits for part in IDS[:, 40:].split([3, 1], 1)][-1][:, -1]
+        assert apart(found, expected) < ROUNDING

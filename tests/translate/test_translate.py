@@ -160,8 +160,8 @@ def test_a_step_says_where_the_json_goes(
 
 def test_options_of_copies_belong_to_copies(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = file(tmp_path, LLAMA)
-    assert run(["translate", path, "--to", "vllm", "--out", str(tmp_path / "copy")]) == 2
-    assert "--out" in capsys.readouterr().err
+    assert run(["translate", path, "--to", "vllm", "--from", path]) == 2
+    assert "--from belongs to --to gguf, got --to vllm" in capsys.readouterr().err
     assert run(["translate", path, "--to", "gguf"]) == 2
     assert "--from" in capsys.readouterr().err
 

@@ -129,6 +129,45 @@ def test_failures_are_counted_and_the_first_few_of_each_are_listed():
     assert {kind: kinds.count(kind) for kind in set(kinds)} == {"error": 5, "refused": 5, "unparsed": 5}
 
 
+def test_controls_are_counted_apart_and_unread_ones_are_no_failures():
+    one = trial(units=24, controls=("no_context",), measure="answer")
+    samples = run(one, lambda request: sampled(request, "unparsed" if request.cell.control else "right"))
+    found = make(manifest(one), samples)
+    own = sum(not sample.cell.control for sample in samples)
+    assert found.controls == {"unparsed": len(samples) - own}
+    assert found.outcomes == {"right": own, "unparsed": len(samples) - own}
+    assert 0 < own < len(samples)
+    assert found.failures == ()
+    for text in (to_text(found), to_markdown(found), to_html(found)):
+        said = re.sub(r"<[^>]+>", "", text)
+        assert re.search(rf"[Ss]amples: {own} right\W", said)
+        assert re.search(rf"which count for no task: {len(samples) - own} unparsed\W", said)
+    assert card(found.to_dict()).controls == found.controls
+
+
+@pytest.mark.parametrize(
+    ("facts", "name"),
+    [
+        ({"model": "smollm2", "engine": "transformers 5"}, "smollm2"),
+        ({"reader": "noisy", "engine": "simulated", "sure": "0.9", "cut": "None"}, "the simulated reader noisy"),
+        ({}, "a model"),
+    ],
+)
+def test_the_card_says_of_what_it_is(facts, name):
+    found = Card(facts, "smoke", (claim("near", 1024, "refuted"),))
+    assert f"# Long context of {name}: what is claimed" in to_markdown(found)
+    assert f"Long context of {name}" in re.sub(r"<[^>]+>", "", to_html(found))
+
+
+def test_facts_of_a_run_are_said_in_words_and_what_is_not_set_is_left_out():
+    found = Card({"reader": "noisy", "sure": "0.9", "cut": "None", "limit": "None", "complete": True}, "smoke")
+    for text in (to_markdown(found), re.sub(r"<script.*?</script>", "", to_html(found), flags=re.DOTALL)):
+        assert "probability of what the reader says" in text
+        assert "None" not in text
+        assert "True" not in text
+        assert not re.search(r"\bsure\b|\bcut\b", text)
+
+
 def test_nothing_that_was_said_is_a_command_to_a_terminal():
     for text in (to_text(evil_card()), to_markdown(evil_card())):
         assert all(character.isprintable() or character == "\n" for character in text)

@@ -70,6 +70,14 @@ def test_what_the_extension_gained_stands_side_by_side():
         (2048, None, "refuted"),
     )
     assert "512 -> 1,024" in to_text(found)
+    # Wilson's interval of none of 24, z^2 / (24 + z^2), and of all of 50 with z = 1.96
+    scores = {length: (before, after) for length, place, before, after in task.scores() if place == "middle"}
+    before, after = scores[1024]
+    assert (before.value, before.low, before.high) == (0.0, 0.0, pytest.approx(3.8415 / 27.8415, abs=1e-4))
+    assert (after.value, after.low, after.high) == (1.0, pytest.approx(50 / 53.8415, abs=1e-4), 1.0)
+    assert scores[2048][0] is None
+    assert "0% [0%, 14%] of 24" in to_text(found)
+    assert "not tested" in to_text(found)
     assert found.apart == ("model: a and b",)
 
 

@@ -33,7 +33,7 @@ def test_a_report_is_printed_or_written_in_every_form(folder, tmp_path, capsys):
         assert printed.startswith(begin)
         file = tmp_path / f"report.{form}"
         assert ordinate(["report", run, "--format", form, "--out", str(file)]) == 0
-        assert capsys.readouterr().out == ""
+        assert capsys.readouterr().out == f"written: {file}\n"
         assert file.read_text(encoding="utf-8") == printed
 
 

@@ -1,5 +1,8 @@
 """A tokenizer may put special tokens around a text, and must leave the text itself as it is."""
 
+import json
+from copy import copy
+
 import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
@@ -39,3 +42,23 @@ def test_what_stands_before_a_text_is_its_beginning(template, beginning, tmp_pat
     file.write_text(content(template))
     assert LocalTokenizer(file).prefix == beginning
     assert LocalTokenizer(file).encode("they walked") == [8, 9]
+
+
+def test_a_tokenizer_is_the_same_however_its_file_is_spaced_and_ordered():
+    said = json.loads(content("<bos> $A"))
+    other = json.dumps(dict(reversed(said.items())), indent=4)
+    assert other != content("<bos> $A")
+    assert HuggingFaceTokenizer(other).sha256 == HuggingFaceTokenizer(content("<bos> $A")).sha256
+    assert HuggingFaceTokenizer(content("$A")).sha256 != HuggingFaceTokenizer(content("<bos> $A")).sha256
+    with_template = HuggingFaceTokenizer(other, chat_template="{{ messages }}")
+    assert with_template.sha256 != HuggingFaceTokenizer(other).sha256
+
+
+def test_what_begins_a_text_makes_another_tokenizer_though_another_file_decides_it():
+    begins = {"bos_token": "<bos>"}
+    bare, begun = HuggingFaceTokenizer(content("$A")), HuggingFaceTokenizer(content("$A"), **begins)
+    assert (bare.bos, begun.bos) == ((), (0,))
+    assert bare.sha256 != begun.sha256
+    assert copy(begun).sha256 == begun.sha256
+    same = HuggingFaceTokenizer(content("<bos> $A"))
+    assert HuggingFaceTokenizer(content("<bos> $A"), **begins).sha256 == same.sha256

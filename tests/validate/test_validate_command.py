@@ -198,7 +198,7 @@ def test_a_users_file_fills_prompts_and_is_found_again(tmp_path, capsys):
         (["--backend", "simulated:orcale"], "did you mean 'oracle'"),
         (["--backend", "simulated:window"], "must be written as window=3000"),
         (["--backend", "simulated:oracle", "--url", "http://127.0.0.1:1/v1"], "the backend 'simulated' takes no url"),
-        (["--backend", "simulated:oracle", "--lengths", "700,x"], "must be numbers of tokens"),
+        (["--backend", "simulated:oracle", "--lengths", "700,x"], "--lengths must be like 4096"),
         (["--backend", "simulated:oracle", "--lengths", "700", "--to", "1200"], "not both"),
         (["--backend", "simulated:oracle", "--filler", "prosa"], "filler must be one of"),
         (["--backend", "simulated:oracle", "--to", "1200", "--shard", "2/2"], "0 <= i < n"),
@@ -208,6 +208,15 @@ def test_a_users_file_fills_prompts_and_is_found_again(tmp_path, capsys):
         (["--url", "http://127.0.0.1:1/v1", "--model", "m", "--to", "900"], "the backend 'server' needs tokenizer"),
         (["--backend", "vllm"], "backend must be one of"),
         (["--backend", "simulated:oracle", "--to", "900", "--levels", "L9"], "level must be one of"),
+        (
+            ["--backend", "simulated:oracle", "--suite", "smoke", "--memory", "1GiB"],
+            "memory bounds L2, got the levels L3",
+        ),
+        (
+            ["--backend", "simulated:oracle", "--suite", "smoke", "--levels", "L2", "--memory", "1GiB"],
+            "memory bounds a model of transformers",
+        ),
+        (["--backend", "simulated:oracle", "--to", "900", "--memory", "1"], "memory must be like 80GiB"),
     ],
 )
 def test_wrong_usage_is_named(arguments, message, tmp_path, monkeypatch, capsys):

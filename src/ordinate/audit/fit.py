@@ -158,7 +158,8 @@ def group_of(spec: Spec | None, layer: int) -> LayerGroup | None:
     for group in spec.groups.values():
         if group.layers is not None and layer in group.layers:
             return group
-    only = list(spec.groups.values())
+    # Of an encoder and a decoder it is the decoder whose keys are kept.
+    only = [spec.groups["decoder"]] if "decoder" in spec.groups else list(spec.groups.values())
     return only[0] if len(only) == 1 else None
 
 

@@ -11,8 +11,8 @@ def identifier(name: str) -> str:
     return name.replace("_", "-")
 
 
-def check_class(package: str, name: str, thing: str) -> Any:
-    """The class of a check in a package, by its name with "-" or "_" in it.
+def check_named(package: str, name: str, thing: str) -> str:
+    """The identifier of a check in a package; no check is imported.
 
     Raises:
         InputError: there is none; the message suggests the nearest
@@ -21,4 +21,13 @@ def check_class(package: str, name: str, thing: str) -> Any:
     wanted = identifier(name)
     if wanted not in identifiers:
         raise InputError(f"unknown {thing} {wanted!r}{registry.suggestion(wanted, identifiers)}")
-    return registry.lookup(package, wanted.replace("-", "_"), thing)
+    return wanted
+
+
+def check_class(package: str, name: str, thing: str) -> Any:
+    """The class of a check in a package, by its name with "-" or "_" in it.
+
+    Raises:
+        InputError: there is none; the message suggests the nearest
+    """
+    return registry.lookup(package, check_named(package, name, thing).replace("-", "_"), thing)

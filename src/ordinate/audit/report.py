@@ -12,6 +12,7 @@ import msgspec
 from ordinate.audit.base import Finding, Outcome, Where
 from ordinate.audit.kinds import KINDS
 from ordinate.audit.names import identifier
+from ordinate.describe.words import counted
 from ordinate.schema import SCHEMA_VERSION
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -136,7 +137,8 @@ def _facts(subject: Mapping[str, Any]) -> Iterator[str]:
     if "parameters" not in subject:
         yield _plain(str(subject.get("name") or subject.get("url")))
         if "requests" in subject:
-            yield f"{_plain(str(subject['model']))}: {subject['requests']} requests, about {subject['tokens']:,} tokens"
+            asked, read = counted(subject["requests"], "request"), counted(subject["tokens"], "token")
+            yield f"{_plain(str(subject['model']))}: {asked}, about {read}"
         if subject.get("ended"):
             yield f"ended early: {_plain(str(subject['ended']))}"
         return
@@ -145,8 +147,8 @@ def _facts(subject: Mapping[str, Any]) -> Iterator[str]:
         f"parameters, {subject['dtype']}"
     )
     yield (
-        f"two rows of {subject['length']} tokens; {subject['passes']} forward passes over {subject['tokens']:,} "
-        f"tokens; {subject['seconds']:.0f} s"
+        f"two rows of {counted(subject['length'], 'token')}; {counted(subject['passes'], 'forward pass', 'es')} over "
+        f"{counted(subject['tokens'], 'token')}; {subject['seconds']:.0f} s"
     )
     yield (
         f"noise floor {subject['noise_floor']:.2g} logit: a fault differs by more than {subject['threshold']:.2g}, "

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -121,7 +121,7 @@ def audit_model(
         "seconds": round(time.perf_counter() - began, 3),
         "checks": [check.id for check in asked],
     }
-    return Audit(facts, tuple(outcomes), findings(outcomes))
+    return Audit(facts, tuple(outcomes), findings(outcomes, _cures(subject)))
 
 
 def described(model: Any) -> Spec | None:
@@ -145,18 +145,33 @@ def _asked(check: Check, subject: Subject) -> Iterator[Outcome]:
         yield check.refused("", str(refusal))
 
 
-def findings(outcomes: Sequence[Outcome]) -> tuple[Finding, ...]:
-    """One finding for each kind of fault: the case with the largest difference stands for it."""
+def _cures(subject: Subject) -> dict[str, str]:
+    """What else to do about a kind of fault in this model."""
+    if subject.crossing is None or subject.caching is not None or not subject.call.keeps_cache:
+        return {}
+    return {
+        "state_kept": "Where these are frequencies that follow the length, `ordinate.transformers.use_cache(model)` "
+        "turns each row by its own length, whatever was read before."
+    }
+
+
+def findings(outcomes: Sequence[Outcome], cures: Mapping[str, str] | None = None) -> tuple[Finding, ...]:
+    """One finding for each kind of fault: the case with the largest difference stands for it.
+
+    Args:
+        outcomes: of all checks
+        cures: by kind of fault, what else to do about it
+    """
     grouped: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
         if outcome.status == "failed" and outcome.kind is not None:
             grouped.setdefault(outcome.kind, []).append(outcome)
-    made = [_finding(name, group) for name, group in grouped.items()]
+    made = [_finding(name, group, (cures or {}).get(name)) for name, group in grouped.items()]
     order = {"error": 0, "warning": 1, "note": 2}
     return tuple(sorted(made, key=lambda finding: (order[finding.severity], finding.kind)))
 
 
-def _finding(name: str, group: list[Outcome]) -> Finding:
+def _finding(name: str, group: list[Outcome], cure: str | None) -> Finding:
     kind = KINDS[name]
     # What does not compare logits has no difference to be ranked by.
     best = max(group, key=lambda outcome: outcome.numbers.get("max_difference", 0.0))
@@ -169,7 +184,7 @@ def _finding(name: str, group: list[Outcome]) -> Finding:
         where=best.where or Where(),
         evidence=best.evidence,
         numbers=best.numbers,
-        remedy=kind.remedy,
+        remedy=kind.remedy if cure is None else f"{kind.remedy} {cure}",
         reports=kind.reports or find_check(best.check).reports,
     )
 

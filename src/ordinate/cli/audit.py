@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from ordinate.cli.amounts import tokens_of
+
 
 def command(
     source: Annotated[
@@ -16,13 +18,21 @@ def command(
         typer.Option(help="A check to run; may be given again, or several with commas. Default: all."),
     ] = None,
     length: Annotated[
-        int | None, typer.Option(help="Tokens of the reference pass. Default: what suits the model's size.")
+        int | None,
+        typer.Option(
+            parser=tokens_of,
+            metavar="TOKENS",
+            help="Tokens of the reference pass. Default: what suits the model's size.",
+        ),
     ] = None,
     dtype: Annotated[
         Literal["float32", "bfloat16", "float16"] | None,
         typer.Option(help="What to compute in; float32 shows smaller faults. Default: as the files have it."),
     ] = None,
-    format: Annotated[Literal["text", "json", "sarif"], typer.Option(help="What to print.")] = "text",
+    format: Annotated[
+        Literal["text", "json", "sarif"] | None,
+        typer.Option(help="What to write. Default: as --out ends, else text.", show_default=False),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="A file for what would be printed.")] = None,
     url: Annotated[
         str | None,
@@ -37,7 +47,9 @@ def command(
     ] = None,
     window: Annotated[
         int | None,
-        typer.Option(help="The server's window in tokens, which is tried at its edge."),
+        typer.Option(
+            parser=tokens_of, metavar="TOKENS", help="The server's window in tokens, which is tried at its edge."
+        ),
     ] = None,
     api_key_file: Annotated[Path | None, typer.Option(help="A file that holds the key.")] = None,
     api_key_variable: Annotated[
@@ -61,9 +73,9 @@ def command(
     from ordinate import __version__
     from ordinate.audit.report import to_json, to_sarif, to_text
     from ordinate.cli.dispatch import ENVIRONMENT, FINDINGS, OK
-    from ordinate.cli.out_file import check_out
+    from ordinate.cli.out_file import form_of, put
 
-    check_out(out)
+    form = form_of(format, out, ("text", "json", "sarif"))
     names = [name.strip() for value in checks or () for name in value.split(",")] or None
     server = {
         "model": model,
@@ -81,16 +93,13 @@ def command(
         if url is None
         else _server(url, names, given, source, length, dtype)
     )
-    if format == "json":
+    if form == "json":
         text = to_json(found)
-    elif format == "sarif":
+    elif form == "sarif":
         text = to_sarif(found, __version__)
     else:
         text = to_text(found)
-    if out is None:
-        typer.echo(text)
-    else:
-        out.write_text(text + "\n", encoding="utf-8")
+    put(text, out)
     if any(finding.severity != "note" for finding in found.findings):
         return FINDINGS
     # What was not asked is not sound.
@@ -112,6 +121,10 @@ def _model(
         raise InputError(
             "ordinate audit needs a model's directory, file or name, or --url and --model for a running server"
         )
+    from ordinate.audit.names import check_named
+
+    for name in names or ():  # before torch is imported, which takes longer than to say it
+        check_named("ordinate.audit.checks", name, "check")
     from ordinate.audit import audit
 
     with progress() as report:

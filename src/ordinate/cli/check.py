@@ -1,5 +1,6 @@
 """`ordinate check`: what is wrong or risky in a model's positional settings."""
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -27,7 +28,11 @@ def command(
             help=f"Also ask the rules about this engine; may be given again, or several with commas: {ENGINES}."
         ),
     ] = None,
-    format: Annotated[Literal["text", "json", "sarif", "github"], typer.Option(help="What to print.")] = "text",
+    format: Annotated[
+        Literal["text", "json", "sarif", "github"] | None,
+        typer.Option(help="What to write. Default: as --out ends, else text.", show_default=False),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="A file for what would be printed.")] = None,
     severity: Annotated[
         Literal["note", "warning", "error"], typer.Option(help="The least that is shown and counts for the exit code.")
     ] = "warning",
@@ -45,14 +50,16 @@ def command(
     path cannot be read; what is found in the others is printed all the same.
     """
     from ordinate import __version__, rules
+    from ordinate.cli.out_file import form_of, put
     from ordinate.errors import InputError, Unavailable
 
+    form = form_of(format, out, ("text", "json", "sarif", "github"))
     engines = [rules.find_engine(name) for name in _several(engine)]
     ignored = [rules.find_rule(name).id for name in _several(ignore)]
     if explain is not None:
         if sources:
             raise InputError(f"--explain reads no file, got {sources[0]}")
-        beside = {"--format": format != "text", "--severity": severity != "warning"}
+        beside = {"--format": format is not None, "--out": out is not None, "--severity": severity != "warning"}
         beside |= {"--engine": bool(engines), "--ignore": bool(ignored)}
         for option, given in beside.items():
             if given:
@@ -73,16 +80,16 @@ def command(
             if len(sources) == 1:
                 raise
             errors.append(error)
-    if format == "json":
+    if form == "json":
         text = rules.to_json(reports)
-    elif format == "sarif":
+    elif form == "sarif":
         text = rules.to_sarif(reports, __version__)
-    elif format == "github":
+    elif form == "github":
         text = rules.to_github(reports, severity)
     else:
         text = rules.to_text(reports, severity)
-    if text:
-        typer.echo(text)
+    if text or out is not None:
+        put(text, out)
     if errors:
         wrong = all(isinstance(error, Unavailable) for error in errors)
         raise (Unavailable if wrong else InputError)("; ".join(map(str, errors)))

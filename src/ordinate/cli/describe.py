@@ -5,6 +5,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from ordinate.cli.amounts import tokens_of
+
 SOURCES = {"json": "always has them", "svg": "has no room for them"}
 
 
@@ -13,36 +15,43 @@ def command(
         str,
         typer.Argument(help="A Hugging Face directory or config.json, a GGUF file, a params.json, or a model's name."),
     ],
-    format: Annotated[Literal["text", "json", "svg"], typer.Option(help="What to print.")] = "text",
+    format: Annotated[
+        Literal["text", "json", "svg"] | None,
+        typer.Option(help="What to write. Default: as --out ends, else text.", show_default=False),
+    ] = None,
     length: Annotated[
         int | None,
-        typer.Option(help="Tokens seen so far, for methods that depend on it. Default: as at construction."),
+        typer.Option(
+            parser=tokens_of,
+            metavar="TOKENS",
+            help="Tokens seen so far, for methods that depend on it. Default: as at construction.",
+        ),
     ] = None,
     sources: Annotated[
         bool, typer.Option("--sources", help="Say where each value was read (JSON always does).")
     ] = False,
-    out: Annotated[Path | None, typer.Option(help="Write to this file instead of stdout.")] = None,
+    out: Annotated[Path | None, typer.Option(help="A file for what would be printed.")] = None,
 ) -> None:
     """Say what a model does with position.
 
     Reads the files alone: no weights are loaded, nothing in them is executed, nothing is downloaded.
     """
-    from ordinate.cli.out_file import check_out
+    from ordinate.cli.out_file import form_of, put
     from ordinate.dialects import read
     from ordinate.errors import InputError
     from ordinate.scaling.base import checked_length
 
-    if sources and format != "text":
-        raise InputError(f"--sources belongs to the text; --format {format} {SOURCES[format]}")
-    check_out(out)
+    form = form_of(format, out, ("text", "json", "svg"))
+    if sources and form != "text":
+        raise InputError(f"--sources belongs to the text; --format {form} {SOURCES[form]}")
     spec, length = read(source), checked_length(length)
-    if format == "json":
+    if form == "json":
         import json
 
         from ordinate.describe import to_dict
 
         text = json.dumps(to_dict(spec, length), indent=2, allow_nan=False)
-    elif format == "svg":
+    elif form == "svg":
         from ordinate.describe import to_svg
 
         text = to_svg(spec, length)
@@ -50,7 +59,4 @@ def command(
         from ordinate.describe import to_text
 
         text = to_text(spec, length, sources=sources)
-    if out is None:
-        typer.echo(text)
-    else:
-        out.write_text(text + "\n", encoding="utf-8")
+    put(text, out)

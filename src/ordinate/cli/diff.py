@@ -5,6 +5,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from ordinate.cli.amounts import tokens_of
+
 RUN = "run.json"
 """The file by which the folder of a validation is known."""
 
@@ -22,12 +24,24 @@ def command(
         str | None, typer.Option(help="Instead of another model: all, or engines separated by commas.")
     ] = None,
     length: Annotated[
-        int | None, typer.Option(help="Compare at this length. Default: at every length that matters.")
+        int | None,
+        typer.Option(
+            parser=tokens_of, metavar="TOKENS", help="Compare at this length. Default: at every length that matters."
+        ),
     ] = None,
     capacity: Annotated[
-        int | None, typer.Option(help="Tokens that engines are started for. Default: what each takes by itself.")
+        int | None,
+        typer.Option(
+            parser=tokens_of,
+            metavar="TOKENS",
+            help="Tokens that engines are started for. Default: what each takes by itself.",
+        ),
     ] = None,
-    format: Annotated[Literal["text", "json"], typer.Option(help="What to print.")] = "text",
+    format: Annotated[
+        Literal["text", "json"] | None,
+        typer.Option(help="What to write. Default: as --out ends, else text.", show_default=False),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="A file for what would be printed.")] = None,
 ) -> int:
     """Compare two models, or what engines make of one, in frequencies, magnitude and angle; or two validations.
 
@@ -36,10 +50,12 @@ def command(
     """
     import json
 
+    from ordinate.cli.out_file import form_of, put
     from ordinate.dialects import configuration, read
     from ordinate.errors import InputError, positive_integer
     from ordinate.scaling.base import checked_length
 
+    form = form_of(format, out, ("text", "json"))
     if (b is None) == (engines is None):
         raise InputError("diff needs another model or --engines, one of them")
     runs = [folder for folder in (a, b) if folder is not None and (Path(folder) / RUN).is_file()]
@@ -49,7 +65,7 @@ def command(
             raise InputError(f"{other} is no run folder, it has no {RUN}: {runs[0]} is compared with another run alone")
         if b is None or length is not None or capacity is not None:
             raise InputError("two runs are compared with each other, before and after, and nothing else is given")
-        return _runs(Path(a), Path(b), format)
+        return _runs(Path(a), Path(b), form, out)
     if capacity is not None and engines is None:
         raise InputError("--capacity belongs to --engines")
     length = checked_length(length)
@@ -63,30 +79,32 @@ def command(
         found, proofs = differences(first, second, length), prove(first, second, length)
         shown = (
             json.dumps(difference_to_dict(first, second, found, proofs, names=(a, b)), indent=2, allow_nan=False)
-            if format == "json"
+            if form == "json"
             else difference_to_text(first, second, found, proofs, names=(a, b))
         )
-        typer.echo(shown)
+        put(shown, out)
         return 1 if found else 0
     from ordinate.translate import compare, comparison_to_dict, comparison_to_text
     from ordinate.translate import engines as every
 
     names = every() if engines == "all" else [name.strip() for name in str(engines).split(",")]
     rows = compare(first, names, length, capacity, configuration(a))
-    typer.echo(
+    shown = (
         json.dumps(comparison_to_dict(first, rows), indent=2, allow_nan=False)
-        if format == "json"
+        if form == "json"
         else comparison_to_text(first, rows)
     )
+    put(shown, out)
     return 0 if all(row.same for row in rows) else 1
 
 
-def _runs(before: Path, after: Path, format: str) -> int:
+def _runs(before: Path, after: Path, form: str, out: Path | None) -> int:
     import json
 
+    from ordinate.cli.out_file import put
     from ordinate.validate.compared import to_text
     from ordinate.validate.regression import compare
 
     found = compare(before, after)
-    typer.echo(json.dumps(found.to_dict(), indent=2, allow_nan=False) if format == "json" else to_text(found))
+    put(json.dumps(found.to_dict(), indent=2, allow_nan=False) if form == "json" else to_text(found), out)
     return 1 if found.regressed else 0

@@ -4,14 +4,21 @@ Data goes to stdout, progress and errors to stderr. Exit codes: 0 ok, 1 findings
 3 environment, 101 internal.
 """
 
+import atexit
 import importlib
+import os
 import signal
 import sys
+import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NoReturn
 
 from ordinate.cli.index import COMMANDS
 from ordinate.errors import InputError, Unavailable
+
+COMPUTING = "ordinate-validate"
+"""The name of threads that answer prompts, and that nobody waits for."""
 
 OK, FINDINGS, INPUT, ENVIRONMENT, INTERNAL, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 101, 130, 143
 
@@ -24,7 +31,29 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """
     # Ended from outside, a command still removes what it has half written.
     signal.signal(signal.SIGTERM, _end)
-    sys.exit(run(list(sys.argv[1:] if arguments is None else arguments)))
+    try:
+        code = run(list(sys.argv[1:] if arguments is None else arguments))
+    except SystemExit as leaving:
+        if isinstance(leaving.code, int):
+            _leave(leaving.code)
+        raise
+    _leave(code)
+
+
+def _leave(code: int) -> NoReturn:
+    """Leave with a code, what is registered for the exit done and all output written.
+
+    Where a thread still computes, the interpreter is not ended under it: that unwinds the thread inside a library's
+    C++, which aborts the process with another code.
+    """
+    if any(thread.name == COMPUTING for thread in threading.enumerate()):
+        atexit._run_exitfuncs()
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                with suppress(OSError, ValueError):  # whoever read it went away, or it is closed
+                    stream.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def _end(*_signal: object) -> NoReturn:

@@ -5,7 +5,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from ordinate.cli.suite_options import Filler, Lengths, Reserve, Seed, Suite, Tasks, To, names, numbers
+from ordinate.cli.amounts import lengths_of
+from ordinate.cli.suite_options import Filler, Lengths, Reserve, Seed, Suite, Tasks, To, names
 
 
 def command(
@@ -51,7 +52,7 @@ def command(
     if lengths is not None and to is not None:
         raise InputError("lengths are given, or where they end, not both")
     scope = {
-        "lengths": numbers(lengths),
+        "lengths": lengths_of(lengths, "--lengths") if lengths else (),
         "to": to,
         "tasks": names(tasks),
         "mode": mode or one.modes[0],

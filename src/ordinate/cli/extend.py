@@ -6,10 +6,19 @@ from typing import Annotated, Literal
 
 import typer
 
+from ordinate.cli.amounts import tokens_of
+
 
 def command(
     source: Annotated[str, typer.Argument(help="A Hugging Face directory, a GGUF file, or a model's name.")],
-    to: Annotated[int, typer.Option(help="The window wanted, in tokens; longer than the one the model declares.")],
+    to: Annotated[
+        int,
+        typer.Option(
+            parser=tokens_of,
+            metavar="TOKENS",
+            help="The window wanted, in tokens; longer than the one the model declares.",
+        ),
+    ],
     out: Annotated[Path, typer.Option(help="The directory to be made. It must not exist.")],
     method: Annotated[
         str,

@@ -21,6 +21,8 @@ def command(
     width = max(len(row["name"]) for row in rows)
     for row in rows:
         typer.echo(f"{row['name']:<{width}}  {row['summary']}")
+        if things == "plots":
+            typer.echo(f"{'':<{width}}    from {row['source']}")
 
 
 def _schemes() -> list[dict[str, str]]:

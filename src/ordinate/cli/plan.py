@@ -32,7 +32,9 @@ def command(
     ] = "auto",
     dtype: Annotated[
         Literal["float32", "bfloat16", "float16"] | None,
-        typer.Option(help="The model's own floats. Default: what its configuration says."),
+        typer.Option(
+            help="The model's own floats. Default: what its configuration says. For weights in fewer bits: --weights."
+        ),
     ] = None,
     tensor_parallel: Annotated[int, typer.Option(help="Devices that share the heads of a layer.")] = 1,
     pipeline_parallel: Annotated[int, typer.Option(help="Devices that share the layers.")] = 1,
@@ -67,25 +69,31 @@ def command(
     sources: Annotated[
         bool, typer.Option("--sources", help="Say where each number is from (JSON always does).")
     ] = False,
-    format: Annotated[Literal["text", "json"], typer.Option(help="What to print.")] = "text",
+    format: Annotated[
+        Literal["text", "json"] | None,
+        typer.Option(help="What to write. Default: as --out ends, else text.", show_default=False),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="A file for what would be printed.")] = None,
 ) -> int:
     """Say what a model's cache, tables, scratch and weights take, and what fits.
 
     Reads configurations and headers alone: no weights are loaded, nothing is downloaded. An architecture whose cache is
     not known is refused. Sizes are of the device that needs most.
     """
+    from ordinate.cli.amounts import bytes_of, counts_of, length_of, lengths_of
+    from ordinate.cli.out_file import form_of, put
     from ordinate.errors import InputError
     from ordinate.plan import Ranks, Request, plan
-    from ordinate.plan.sizes import bytes_of, counts_of, length_of, lengths_of
 
-    if sources and format != "text":
+    form = form_of(format, out, ("text", "json"))
+    if sources and form != "text":
         raise InputError("--sources belongs to the text; --format json always has them")
 
     def length(text: str | None) -> int | None:
         return None if text is None else length_of(text)
 
     request = Request(
-        contexts=() if context is None else lengths_of(context),
+        contexts=() if context is None else lengths_of(context, "--context"),
         batches=counts_of(batch),
         memory=None if memory is None else bytes_of(memory),
         reserve=0 if reserve is None else bytes_of(reserve),
@@ -105,12 +113,12 @@ def command(
         target=length(target),
     )
     found = plan(source, request, run=run)
-    if format == "json":
+    if form == "json":
         import json
 
-        typer.echo(json.dumps(found.to_dict(), indent=2, allow_nan=False))
+        put(json.dumps(found.to_dict(), indent=2, allow_nan=False), out)
     else:
         from ordinate.plan.text import to_text
 
-        typer.echo(to_text(found, sources=sources))
+        put(to_text(found, sources=sources), out)
     return int(found.fits is False)

@@ -5,6 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
+from ordinate.cli.amounts import tokens_of
+
 
 def command(
     kind: Annotated[str, typer.Argument(help="Which picture: `ordinate list plots` names them all.")],
@@ -16,9 +18,16 @@ def command(
         ),
     ],
     out: Annotated[Path, typer.Option(help="The file: .svg, .pdf or .png.")],
-    to: Annotated[int | None, typer.Option(help="The length wanted, in tokens.")] = None,
-    length: Annotated[int | None, typer.Option(help="Tokens seen so far, for methods that depend on it.")] = None,
-    tokens: Annotated[int | None, typer.Option(help="How many positions or distances are drawn.")] = None,
+    to: Annotated[
+        int | None, typer.Option(parser=tokens_of, metavar="TOKENS", help="The length wanted, in tokens.")
+    ] = None,
+    length: Annotated[
+        int | None,
+        typer.Option(parser=tokens_of, metavar="TOKENS", help="Tokens seen so far, for methods that depend on it."),
+    ] = None,
+    tokens: Annotated[
+        int | None, typer.Option(parser=tokens_of, metavar="TOKENS", help="How many positions or distances are drawn.")
+    ] = None,
     positions: Annotated[str | None, typer.Option(help="Positions, with commas.")] = None,
     dimensions: Annotated[str | None, typer.Option(help="Channels, with commas.")] = None,
     pairs: Annotated[str | None, typer.Option(help="Pairs, with commas.")] = None,
@@ -26,7 +35,9 @@ def command(
     method: Annotated[str | None, typer.Option(help="A scaling method that reaches --to.")] = None,
     engines: Annotated[str | None, typer.Option(help="Engines, with commas. Default: all.")] = None,
     base: Annotated[float | None, typer.Option(help="A base that comes after keys were cached.")] = None,
-    drop: Annotated[int | None, typer.Option(help="Tokens that a shift of the cache drops.")] = None,
+    drop: Annotated[
+        int | None, typer.Option(parser=tokens_of, metavar="TOKENS", help="Tokens that a shift of the cache drops.")
+    ] = None,
     task: Annotated[str | None, typer.Option(help="A task of a validation.")] = None,
     seed: Annotated[int | None, typer.Option(help="Of what is drawn at random.")] = None,
 ) -> None:
@@ -46,7 +57,7 @@ def command(
         raise InputError(f"--out must end in {', '.join(SUFFIXES)}, got {out.name}")
     check_out(out)
     if not about.least <= len(sources) <= about.most:
-        raise InputError(f"{kind} is drawn from {about.source}, got {len(sources)} sources")
+        raise InputError(f"{kind} is drawn from {about.source}, got {len(sources)} of them")
     given: dict[str, Any] = {
         "to": to,
         "length": length,

@@ -5,6 +5,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from ordinate.cli.amounts import tokens_of
+
 
 def command(
     original: Annotated[str, typer.Argument(help="A Hugging Face directory, a GGUF file, or a model's name.")],
@@ -16,7 +18,11 @@ def command(
     ] = Path(),
     length: Annotated[
         int | None,
-        typer.Option(help="Tokens of the long text. Default: 7/4 of the original's window, or the extended one's."),
+        typer.Option(
+            parser=tokens_of,
+            metavar="TOKENS",
+            help="Tokens of the long text. Default: 7/4 of the original's window, or the extended one's.",
+        ),
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="Go to the extended window in every part.")] = False,
     text: Annotated[

@@ -6,8 +6,6 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-ENDINGS = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json"}
-
 
 def command(
     results: Annotated[
@@ -31,15 +29,10 @@ def command(
     found. Of a run of `ordinate validate` the headline is the effective length of the task that reaches least among
     those above their floor, from the samples that the run has so far.
     """
-    from ordinate.cli.out_file import check_out
+    from ordinate.cli.out_file import form_of, put
 
-    check_out(out)
-    form = format or ENDINGS.get("" if out is None else out.suffix.lower(), "text")
-    text = _written(results, {"md": "markdown"}.get(form, form))
-    if out is None:
-        typer.echo(text.rstrip("\n"))
-    else:
-        out.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
+    form = form_of(format, out, ("text", "json", "markdown", "html"))
+    put(_written(results, {"md": "markdown"}.get(form, form)).rstrip("\n"), out)
     return 0
 
 
@@ -72,10 +65,11 @@ def _written(paths: Sequence[Path], form: str) -> str:
 def _read(path: Path) -> dict[str, Any]:
     """A result from a file, or from the folder of a run."""
     import json
+    import os
 
     from ordinate.results import read_file
 
-    if not path.is_dir():
+    if not os.path.isdir(path):  # Path.is_dir raises where a name is too long
         return read_file(path)
     from ordinate.validate.cards import card_of
 

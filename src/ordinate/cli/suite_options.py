@@ -4,32 +4,25 @@ from typing import Annotated, Literal
 
 import typer
 
+from ordinate.cli.amounts import tokens_of
+
 Suite = Annotated[Literal["smoke", "standard", "publication"], typer.Option(help="What is asked.")]
 Lengths = Annotated[
-    str | None, typer.Option(help="Lengths of prompts in tokens, with commas; the first is the short one.")
+    str | None,
+    typer.Option(help="Lengths of prompts in tokens, with commas, as in 512,2k; the first is the short one."),
 ]
-To = Annotated[int | None, typer.Option(help="Instead: the doubles of the shortest length that fits, up to this one.")]
+To = Annotated[
+    int | None,
+    typer.Option(
+        parser=tokens_of,
+        metavar="TOKENS",
+        help="Instead: the doubles of the shortest length that fits, up to this one.",
+    ),
+]
 Tasks = Annotated[str | None, typer.Option(help="These tasks alone, with commas.")]
 Filler = Annotated[str, typer.Option(help="What fills the prompts: prose, generated, records, noise, or a text file.")]
 Reserve = Annotated[int | None, typer.Option(help="Tokens of an answer at most. Default: by the longest right one.")]
 Seed = Annotated[int, typer.Option(help="Of the instances.")]
-
-
-def numbers(text: str | None) -> tuple[int, ...]:
-    """What `Lengths` says, [token].
-
-    Raises:
-        InputError: no numbers, or one below 1
-    """
-    from ordinate.errors import InputError
-
-    try:
-        found = tuple(int(part) for part in text.split(",")) if text else ()
-    except ValueError as error:
-        raise InputError(f"--lengths must be numbers of tokens with commas, got {text!r}") from error
-    if any(number < 1 for number in found):
-        raise InputError(f"--lengths must be above 0, got {text!r}")
-    return found
 
 
 def names(text: str | None) -> tuple[str, ...]:

@@ -13,12 +13,20 @@ def command(
     ],
     to: Annotated[str, typer.Option(help="An engine (vllm, sglang, mlx, ...), or gguf for a copy of a GGUF file.")],
     lossy: Annotated[bool, typer.Option("--lossy", help="Give the words also where they change the model.")] = False,
-    out: Annotated[Path | None, typer.Option(help="With --to gguf: the copy to write; never overwritten.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="A file for what would be printed. With --to gguf: the copy to write, which is never overwritten."
+        ),
+    ] = None,
     take_from: Annotated[
         str | None,
         typer.Option("--from", help="With --to gguf: the model whose positional settings the copy gets."),
     ] = None,
-    format: Annotated[Literal["text", "json"], typer.Option(help="What to print.")] = "text",
+    format: Annotated[
+        Literal["text", "json"] | None,
+        typer.Option(help="What to write. Default: as --out ends, else text.", show_default=False),
+    ] = None,
 ) -> int:
     """Say a model's positional settings in another engine's words, with what is lost, and prove it.
 
@@ -27,27 +35,28 @@ def command(
     given. With --to gguf a copy of the file is written that has the rope.* keys of the model named by --from, and what
     changed is printed, with the proof read back from the copy.
     """
+    from ordinate.cli.out_file import form_of, put
     from ordinate.dialects import read
     from ordinate.errors import InputError
 
     if to == "gguf":
         return _copy(source, out, take_from, lossy=lossy, as_json=format == "json")
+    form = form_of(format, out, ("text", "json"))
+    if take_from is not None:
+        raise InputError(f"--from belongs to --to gguf, got --to {to}")
     spec = read(source)
-    for option, value in (("--out", out), ("--from", take_from)):
-        if value is not None:
-            raise InputError(f"{option} belongs to --to gguf, got --to {to}")
     from ordinate.translate import translate, translation_to_dict, translation_to_text
 
     translation = translate(spec, to)
     allowed = translation.faithful or lossy
-    if format == "json":
+    if form == "json":
         import json
 
-        typer.echo(json.dumps(translation_to_dict(translation, words=allowed), indent=2, allow_nan=False))
+        put(json.dumps(translation_to_dict(translation, words=allowed), indent=2, allow_nan=False), out)
     else:
-        typer.echo(translation_to_text(translation, words=allowed))
-        if not allowed:
-            typer.echo("the words are withheld, because they would change the model: --lossy gives them")
+        withheld = "the words are withheld, because they would change the model: --lossy gives them"
+        text = translation_to_text(translation, words=allowed)
+        put(text if allowed else f"{text}\n{withheld}", out)
     return 0 if allowed else 1
 
 

@@ -5,7 +5,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from ordinate.cli.suite_options import Filler, Lengths, Reserve, Seed, Suite, Tasks, To, names, numbers
+from ordinate.cli.amounts import bytes_of, lengths_of, tokens_of
+from ordinate.cli.suite_options import Filler, Lengths, Reserve, Seed, Suite, Tasks, To, names
 
 CONFIRMED = 1_000_000
 """A run that may take more tokens than this is confirmed on a terminal."""
@@ -23,6 +24,13 @@ def command(
         str | None,
         typer.Option(
             help="L1 (accepts), L2 (holds), L3 (uses), P (position numbering), with commas. Default: the suite's."
+        ),
+    ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            help="L2 holds a length within so much of a local model's process, as 4GiB, and looks for the longest that "
+            "does."
         ),
     ] = None,
     tasks: Tasks = None,
@@ -56,7 +64,12 @@ def command(
     ] = None,
     device: Annotated[str | None, typer.Option(help="Where a local model runs, as torch names it.")] = None,
     limit: Annotated[
-        int | None, typer.Option(help="What prompt and answer may take together, where nothing declares it.")
+        int | None,
+        typer.Option(
+            parser=tokens_of,
+            metavar="TOKENS",
+            help="What prompt and answer may take together, where nothing declares it.",
+        ),
     ] = None,
     concurrency: Annotated[int | None, typer.Option(help="Requests in flight at a server.")] = None,
     wait: Annotated[float | None, typer.Option(help="Seconds to wait for one reply of a server.")] = None,
@@ -109,7 +122,7 @@ def command(
     )
     asked = {
         "suite": suite,
-        "lengths": numbers(lengths),
+        "lengths": lengths_of(lengths, "--lengths") if lengths else (),
         "to": to,
         "tasks": names(tasks),
         "filler": filler,
@@ -119,6 +132,7 @@ def command(
         "search": search,
         "shard": shard,
         "levels": names(levels) or None,
+        "memory": None if memory is None else bytes_of(memory),
     }
     if resume is not None:
         defaults = {"suite": "standard", "filler": "prose", "mode": "base", "seed": 0, "lengths": (), "tasks": ()}

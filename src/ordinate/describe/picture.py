@@ -4,7 +4,7 @@ import numpy as np
 
 from ordinate.describe.chart import Chart, Line, Series
 from ordinate.describe.wavelengths import reaches, unfinished, wavelengths
-from ordinate.describe.words import number, printable
+from ordinate.describe.words import counted, number, printable
 from ordinate.schemes.base import Rotary
 from ordinate.spec import LayerGroup, Spec
 
@@ -25,7 +25,7 @@ def to_svg(spec: Spec, length: int | None = None) -> str:
     name = printable(spec.name)
     about = f"{printable(spec.architecture)}, {spec.container}"
     if length is not None:
-        about += f", at {number(length)} tokens"
+        about += f", at {counted(length, 'token')}"
     rotating = {key: group for key, group in spec.groups.items() if isinstance(group.encoding, Rotary)}
     if rotating:
         return Chart(
@@ -64,11 +64,10 @@ def _turning(name: str, group: LayerGroup, spec: Spec, length: int | None) -> Se
         before = wavelengths(plain)
         before = None if np.array_equal(before, found) else before
     turning = int(np.isfinite(found).sum())
-    remark = f"{turning} pairs"
+    remark = counted(turning, "pair")
     if trained is not None:
-        remark = (
-            f"{unfinished(group, trained, length)} of {turning} pairs never finish a turn in {number(trained)} tokens"
-        )
+        slow = unfinished(group, trained, length)
+        remark = f"{slow} of {counted(turning, 'pair')} never finish a turn in {counted(trained, 'token')}"
     if turning < len(found):
         remark += f", {len(found) - turning} do not turn"
     return Series(printable(name), found, before, None if trained is None else found > trained, remark)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ordinate.describe.wavelengths import reaches, unfinished, wavelengths
-from ordinate.describe.words import listed, number, printable, ranges
+from ordinate.describe.words import counted, listed, number, printable, ranges
 from ordinate.fingerprint import fingerprint
 from ordinate.schemes.base import Rotary
 from ordinate.spec import LayerGroup, Spec
@@ -31,7 +31,7 @@ def to_text(spec: Spec, length: int | None = None, *, sources: bool = False) -> 
     if spec.layers is not None:
         lines += _line("layers", number(spec.layers))
     if length is not None:
-        lines += _line("at length", f"{number(length)} tokens seen")
+        lines += _line("at length", f"{counted(length, 'token')} seen")
     lines += _line("fingerprint", fingerprint(spec)[:16])
     for name, group in spec.groups.items():
         lines += ["", printable(name)]
@@ -53,12 +53,12 @@ def _window(spec: Spec) -> str:
     if trained is None and declared is None:
         return "not in the file"
     if trained == declared:
-        return f"{number(declared or 0)} tokens"
+        return f"{counted(declared or 0, 'token')}"
     if trained is None:
-        return f"{number(declared or 0)} tokens declared; how many of them were trained is not in the file"
+        return f"{counted(declared or 0, 'token')} declared; how many of them were trained is not in the file"
     if declared is None:
-        return f"{number(trained)} tokens trained before stretching; how many it serves is not in the file"
-    return f"{number(declared)} tokens declared, {number(trained)} trained before stretching"
+        return f"{counted(trained, 'token')} trained before stretching; how many it serves is not in the file"
+    return f"{counted(declared, 'token')} declared, {number(trained)} trained before stretching"
 
 
 def _group(group: LayerGroup, spec: Spec, length: int | None) -> Iterator[tuple[str, str]]:
@@ -76,7 +76,7 @@ def _group(group: LayerGroup, spec: Spec, length: int | None) -> Iterator[tuple[
         yield "reach", f"a head loses 1 logit in {number(float(reach.min()))} to {number(float(reach.max()))} tokens"
     if group.sliding_window is not None:
         chunk = group.layer_type.startswith("chunked")
-        yield "sees", f"{'its chunk of' if chunk else 'the last'} {number(group.sliding_window)} tokens"
+        yield "sees", f"{'its chunk of' if chunk else 'the last'} {counted(group.sliding_window, 'token')}"
     if group.softmax_scale is not None:
         yield "softmax scale", number(group.softmax_scale)
     if group.temperature is not None:
@@ -114,12 +114,12 @@ def _rotation(group: LayerGroup, rope: Rotary, spec: Spec, length: int | None) -
     if len(finite):
         still = len(group.frequencies(length)) - len(finite)
         rest = f"; {still} pairs do not turn" if still else ""
-        yield "wavelengths", f"{number(finite[0])} to {number(finite[-1])} tokens, {len(finite)} pairs{rest}"
+        yield "wavelengths", f"{number(finite[0])} to {number(finite[-1])} tokens, {counted(len(finite), 'pair')}{rest}"
     label = "slow pairs"
     for word, window in (("trained", spec.window.trained), ("declared", spec.window.declared)):
         if window is not None and (word == "trained" or window != spec.window.trained):
             slow = unfinished(group, window, length)
-            yield label, f"{slow} of {len(finite)} never finish a turn in the {word} {number(window)} tokens"
+            yield label, f"{slow} of {len(finite)} never finish a turn in the {word} {counted(window, 'token')}"
             label = ""
 
 

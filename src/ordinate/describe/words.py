@@ -18,6 +18,16 @@ def number(value: float) -> str:
     return f"{value:,.6g}" if abs(value) < 1e6 else f"{value:,.0f}" if abs(value) < 1e15 else f"{value:.6g}"
 
 
+def counted(count: float, thing: str, ending: str = "s") -> str:
+    """A number of things, with the plural where it is not one.
+
+    >>> counted(1, "token"), counted(8192, "token")
+    ('1 token', '8,192 tokens')
+    """
+    shown = f"{count:,}" if isinstance(count, int) else number(count)
+    return f"{shown} {thing}{'' if count == 1 else ending}"
+
+
 def ranges(layers: Sequence[int], most: int = 6) -> str:
     """Numbers of layers, in runs; an even spacing is named, a long list is cut.
 

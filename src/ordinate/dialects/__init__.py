@@ -46,13 +46,13 @@ def configuration(source: str | os.PathLike[str]) -> dict[str, Any] | None:
     from ordinate.files.json import read_json
     from ordinate.files.source import identify
 
-    named = isinstance(source, str) and not os.path.exists(source)
-    if named:
+    if isinstance(source, str) and not os.path.exists(source):
         from ordinate import models
 
         if source in models.published_names():
-            return models.published(str(source)).config
-    found = identify(_named(str(source)) if named else Path(source))
+            return models.published(source).config
+        source = models.path_of(source)
+    found = identify(Path(source))
     if found.kind == "gguf":
         return None
     values = read_json(found.file, name=str(found.file))
@@ -89,21 +89,7 @@ def _read_named(name: str) -> Spec:
         from ordinate.dialects import huggingface
 
         return huggingface.read(models.published(name).config, name=name)
-    return _read_path(_named(name), name=name)
-
-
-def _named(name: str) -> Path:
-    """Where the model is that `ordinate.models` has under this name."""
-    from ordinate import models
-    from ordinate.registry import suggestion
-
-    names = models.names()
-    if name in names:
-        return models.find(name).path
-    hint = suggestion(name, [*names, *models.published_names()]).split(" (choices")[0]
-    raise InputError(
-        f"{name!r} is neither a path that exists nor the name of a model{hint} (`ordinate list models` has them all)"
-    )
+    return _read_path(models.path_of(name), name=name)
 
 
 def _read_mapping(values: Mapping[str, Any]) -> Spec:

@@ -2,7 +2,7 @@
 was published with. Nothing is downloaded.
 """
 
-from ordinate.models.named import Model, about, find, names, verify
+from ordinate.models.named import Model, about, find, names, path_of, verify
 from ordinate.models.published import Published, published, published_names
 
-__all__ = ["Model", "Published", "about", "find", "names", "published", "published_names", "verify"]
+__all__ = ["Model", "Published", "about", "find", "names", "path_of", "published", "published_names", "verify"]

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import msgspec
 
-from ordinate.errors import Unavailable
+from ordinate.errors import InputError, Unavailable
 from ordinate.models._records import load
+from ordinate.models.published import published_names
+from ordinate.registry import suggestion
 
 
 class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -93,6 +95,21 @@ def about(name: str) -> str:
     """
     record = read_record(name)
     return f"{record.title} ({record.licence}; {record.install})"
+
+
+def path_of(name: str) -> Path:
+    """Where the file of a named model lies, for commands that take a path or a name.
+
+    Raises:
+        InputError: no model has this name; the message suggests the nearest, of published configurations too
+        Unavailable: as `find`
+    """
+    if name in names():
+        return find(name).path
+    hint = suggestion(name, [*names(), *published_names()]).split(" (choices")[0]
+    raise InputError(
+        f"{name!r} is neither a path that exists nor the name of a model{hint} (`ordinate list models` has them all)"
+    )
 
 
 def find(name: str) -> Model:

@@ -72,6 +72,10 @@ class Planner:
             if spec.window.declared is None:
                 raise InputError(f"{spec.name}: the files declare no window: give a context")
             contexts = (spec.window.declared,)
+        if request.shared_prefix > min(contexts):
+            raise InputError(
+                f"a shared prefix of {request.shared_prefix} tokens is longer than {min(contexts)} of context"
+            )
         formats = pair_of(dtype if request.kv == "auto" else request.kv)
         weights, why = _weights(subject, request, kept, dtype)
         if weights is None and request.memory is not None:
@@ -84,6 +88,11 @@ class Planner:
         numbers = [number for cached in self.layers for number in cached.layers]
         count = max([*(n + 1 for n in numbers), 0 if self.kept.crosses else self.subject.spec.layers or 0])
         return stages(max(count, 1), self.request.ranks.pipeline)
+
+    @property
+    def asked(self) -> list[tuple[int, int]]:
+        """Every context with every batch."""
+        return [(context, batch) for context in self.contexts for batch in self.request.batches]
 
     def cache(self, layers: Sequence[Cached], context: int, batch: int, formats: tuple[Format, Format]) -> CacheBytes:
         """What some layers keep, on one rank."""

@@ -9,7 +9,6 @@ from ordinate.errors import InputError
 from ordinate.plan.cost import cache_bytes
 from ordinate.plan.held import Holding
 from ordinate.plan.layers import Cached, entry_bytes
-from ordinate.plan.options import options
 from ordinate.plan.planner import FLOATS, Planner
 from ordinate.plan.provenance import notes, provenance
 from ordinate.plan.ranks import rank_heads
@@ -17,6 +16,7 @@ from ordinate.plan.request import Request
 from ordinate.plan.result import Layers, Plan, Requested, Weights
 from ordinate.plan.subject import open_subject
 from ordinate.plan.tables import tables
+from ordinate.plan.ways import ways
 from ordinate.plan.window import reach
 
 
@@ -42,7 +42,7 @@ def plan(
     planner = Planner.of(open_subject(source), Request() if request is None else request)
     spec, asked = planner.subject.spec, planner.request
     layers = tuple(_layers(planner, cached) for cached in planner.layers)
-    cells = tuple(planner.planned(context, batch) for context in planner.contexts for batch in asked.batches)
+    cells = tuple(planner.planned(context, batch) for context, batch in planner.asked)
     slope = sum(
         found.token_bytes
         for found, cached in zip(layers, planner.layers, strict=True)
@@ -61,7 +61,7 @@ def plan(
         cells,
         planner.largest(),
         reach(spec, run),
-        () if asked.target is None else options(planner, asked.target),
+        None if asked.target is None else ways(planner, asked.target),
         provenance(planner),
         notes(planner),
     )

@@ -34,7 +34,9 @@ def provenance(planner: Planner) -> dict[str, str]:
         "cells.weights_bytes": "the share of weights on the rank that needs most",
         "cells.reserve_bytes": "asked for" if asked.reserve else "none was asked for",
         "cells.total_bytes": "computed: cache, tables, scratch, weights and reserve",
-        "options": "computed: as cells; factors are the target by the trained length, or the declared one",
+        "ways.memory": "computed: as cells; lighter weights are without what their scales take",
+        "ways.position": "computed: the target by the trained length, or the declared one; where a model is stretched, "
+        "its own factor * target / declared",
         "weights": "not known" if planner.weights is None else planner.weights.source,
     }
     for name, group in spec.groups.items():
@@ -59,7 +61,7 @@ def provenance(planner: Planner) -> dict[str, str]:
 def notes(planner: Planner) -> tuple[str, ...]:
     """What to know of a plan."""
     spec, asked = planner.subject.spec, planner.request
-    found = list(planner.kept.notes)
+    found = [*planner.kept.notes, *spec.warnings]
     declared = spec.window.declared
     over = [context for context in planner.contexts if declared is not None and context > declared]
     if over:
@@ -86,6 +88,10 @@ def notes(planner: Planner) -> tuple[str, ...]:
         found.append("layers with a window have memory for the whole length, of which they read the window alone")
     if asked.shared_prefix and asked.page_size is None:
         found.append("a prefix is shared to the token; with pages only whole ones are")
+    if asked.memory is not None and asked.target is None and not all(planner.fits(c, b) for c, b in planner.asked):
+        found.append(
+            "a target (--target) lists what else fits: lighter caches and weights, fewer sequences, more devices"
+        )
     if not asked.reserve:
         found.append("activations, logits and what an engine keeps for itself are not counted: give a reserve for them")
     return tuple(dict.fromkeys(found))

@@ -193,29 +193,58 @@ class Reach(msgspec.Struct, frozen=True):
     effective_source: str | None
 
 
-class Option(msgspec.Struct, frozen=True):
-    """One way to a target: a method for position and a format for memory.
+class PositionWay(msgspec.Struct, frozen=True):
+    """One way by which positions reach a target.
 
     Args:
-        method: "as it is", or a scaling method
+        method: "as it is", "longer table" or a scaling method
         factor: of it, [1]
         training: whether it needs any, in words
-        kv: the format
-        context: the target, [token]
-        batch: sequences
-        cache_bytes, total_bytes: as in a cell, [byte]
-        fits: whether that is at most the memory; None where none was given
     """
 
     method: str
     factor: float
     training: str
+
+
+class MemoryWay(msgspec.Struct, frozen=True):
+    """What a target takes, as asked or with one thing changed.
+
+    Args:
+        changes: "nothing", "kv", "batch", "weights" or "devices"
+        what: the change in words
+        kv: the format of the cache
+        batch: sequences
+        devices: in all
+        cache_bytes, weights_bytes, total_bytes: as in a cell, [byte]
+        fits: whether the total is at most the memory; None where none was given
+    """
+
+    changes: str
+    what: str
     kv: str
-    context: int
     batch: int
+    devices: int
     cache_bytes: int
+    weights_bytes: int | None
     total_bytes: int
     fits: bool | None
+
+
+class Ways(msgspec.Struct, frozen=True):
+    """The ways to a target: any of those for position goes with any of those for memory.
+
+    Args:
+        context: the target, [token]
+        batch: sequences that were asked for
+        position: methods; empty where the trained length is not known
+        memory: as asked, in other formats of the cache and, where that does not fit, what else does or helps
+    """
+
+    context: int
+    batch: int
+    position: tuple[PositionWay, ...]
+    memory: tuple[MemoryWay, ...]
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -227,7 +256,7 @@ class Plan(msgspec.Struct, frozen=True):
         layers: what keeps what
         token_bytes: what one more token of a long context takes in all layers and ranks, counted once: the slope
         sequence_bytes: what each sequence takes whatever its length, windows filled: the rest
-        weights, tables, cells, largest, window, options: see there
+        weights, tables, cells, largest, window, ways: see there; `ways` None where no target was given
         provenance: for each number, where it is from
         notes: what to know, one line each
     """
@@ -244,16 +273,18 @@ class Plan(msgspec.Struct, frozen=True):
     cells: tuple[Cell, ...]
     largest: Largest
     window: Reach
-    options: tuple[Option, ...]
+    ways: Ways | None
     provenance: dict[str, str]
     notes: tuple[str, ...] = ()
 
     @property
     def fits(self) -> bool | None:
-        """Whether every cell does, and some option where a target was given; None where no memory was given."""
+        """Whether every cell does, and a target in some format of the cache; None where no memory was given."""
         said = [cell.fits for cell in self.cells]
-        ways = [option.fits for option in self.options]
-        return None if None in said else all(said) and (not ways or any(ways))
+        if None in said:
+            return None
+        same = () if self.ways is None else [way.fits for way in self.ways.memory if way.changes in ("nothing", "kv")]
+        return all(said) and (self.ways is None or any(same))
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON has it."""

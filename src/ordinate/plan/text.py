@@ -3,8 +3,8 @@
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from ordinate.describe.words import number, printable, ranges
-from ordinate.plan.result import Cell, Layers, Option, Plan
+from ordinate.describe.words import counted, number, printable, ranges
+from ordinate.plan.result import Cell, Layers, Plan, Ways
 from ordinate.plan.sizes import in_words
 
 WIDTH = 96
@@ -38,8 +38,8 @@ def to_text(plan: Plan, *, sources: bool = False) -> str:
     lines += _line("devices", _devices(plan)) if _devices(plan) else []
     lines += ["", *_cells(plan)]
     lines += _largest(plan)
-    if plan.options:
-        lines += ["", f"ways to {number(plan.options[0].context)} tokens", *_options(plan.options)]
+    if plan.ways is not None:
+        lines += ["", *_ways(plan.ways)]
     if plan.notes:
         lines += ["", "notes"]
         for note in plan.notes:
@@ -77,7 +77,7 @@ def _weights(plan: Plan) -> str:
 
 
 def _layers(layers: Layers, tensor: int) -> str:
-    text = f"{layers.kind}, {len(layers.layers)} layers ({ranges(layers.layers)})"
+    text = f"{layers.kind}, {counted(len(layers.layers), 'layer')} ({ranges(layers.layers)})"
     if layers.kind == "state":
         return f"{text}: {in_words(layers.sequence_bytes)} a sequence, however long"
     if layers.kind == "MLA":
@@ -86,9 +86,9 @@ def _layers(layers: Layers, tensor: int) -> str:
         text += f": a key of {layers.key_dim}"
     else:
         width = f"{layers.key_dim}" if layers.key_dim == layers.value_dim else f"{layers.key_dim}+{layers.value_dim}"
-        text += f": {layers.key_value_heads} heads of {width}"
+        text += f": {counted(layers.key_value_heads, 'head')} of {width}"
     if layers.window is not None:
-        text += f", the last {number(layers.window)} tokens"
+        text += f", the last {counted(layers.window, 'token')}"
     if layers.kind == "cross-attention":
         text += f": {in_words(layers.sequence_bytes)} a sequence"
     else:
@@ -153,25 +153,37 @@ def _largest(plan: Plan) -> list[str]:
     if memory is None:
         return []
     reserve = plan.requested.reserve_bytes
-    kept = f", of which {in_words(reserve)} are kept free" if reserve else ""
+    kept = f", of which {in_words(reserve)} are kept free" if reserve else ", with nothing kept free"
     lines = ["", f"what fits {in_words(memory)}{kept}"]
     for one in plan.largest.contexts:
-        said = "no length" if one.context is None else f"up to {number(one.context)} tokens"
+        said = "no length" if one.context is None else f"up to {counted(one.context, 'token')}"
+        if one.context is not None and plan.window.declared is not None and one.context > plan.window.declared:
+            said += f", more than the {number(plan.window.declared)} declared"
         lines += _line(f"batch {number(one.batch)}", "any length" if one.unbounded else said, indent=2, width=22)
     for one in plan.largest.batches:
-        said = "not one sequence" if one.batch is None else f"up to {number(one.batch)} sequences"
+        said = "not one sequence" if one.batch is None else f"up to {counted(one.batch, 'sequence')}"
         lines += _line(f"context {number(one.context)}", "any batch" if one.unbounded else said, indent=2, width=22)
     return lines
 
 
-def _options(options: Sequence[Option]) -> Iterator[str]:
-    fits = any(option.fits is not None for option in options)
-    head = ["method", "factor", "cache in", "cache", "total", *(["fits"] if fits else []), "training"]
+def _ways(ways: Ways) -> Iterator[str]:
+    yield f"ways to {counted(ways.context, 'token')}, for positions"
+    if ways.position:
+        rows = [[one.method, number(one.factor), one.training] for one in ways.position]
+        yield from _columns(["method", "factor", "training"], rows)
+    else:
+        yield "  none is known: the files do not say how long the model was trained"
+    said = any(one.fits is not None for one in ways.memory)
+    known = ways.memory[0].weights_bytes is not None
+    head = ["way", "batch", "cache", *(["weights"] if known else []), "total", *(["fits"] if said else [])]
     rows = []
-    for option in options:
-        row = [option.method, number(option.factor), option.kv, in_words(option.cache_bytes)]
-        row += [in_words(option.total_bytes), *(["yes" if option.fits else "no"] if fits else [])]
-        rows.append([*row, option.training])
+    for one in ways.memory:
+        row = [one.what, number(one.batch), in_words(one.cache_bytes)]
+        row += [in_words(one.weights_bytes or 0)] if known else []
+        rows.append([*row, in_words(one.total_bytes), *(["yes" if one.fits else "no"] if said else [])])
+    yield ""
+    asked = f"{counted(ways.context, 'token')} at batch {number(ways.batch)}"
+    yield f"ways to {asked}, for memory: any goes with any for positions"
     yield from _columns(head, rows)
 
 

@@ -66,10 +66,24 @@ def look(index: int, *, marker: bool = False, **more: Any) -> dict[str, Any]:
 
 
 def thousands(axis: Any) -> None:
-    """Numbers of an axis with commas."""
+    """Numbers of an axis with commas, small ones in three figures and a power of ten."""
     from matplotlib.ticker import FuncFormatter
 
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}".replace("-", "−")))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: _shown(value)))
+
+
+def _shown(value: float) -> str:
+    """
+    >>> _shown(16384.0), _shown(-0.5), _shown(2.0**-14)
+    ('16,384', '−0.5', '6.1 × 10⁻⁵')
+    """
+    mantissa, _, power = f"{value:,.10g}".partition("e")
+    if power:
+        raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+        mantissa = f"{float(mantissa):.3g} × 10{raised}"
+    elif 0 < abs(value) < 0.1:
+        mantissa = f"{value:.3g}"
+    return mantissa.replace("-", "−")
 
 
 def grid(ax: "Axes", axis: str = "y") -> None:

@@ -12,6 +12,7 @@ from ordinate import registry
 from ordinate.dialects import read
 from ordinate.errors import InputError, got
 from ordinate.files.json import read_json
+from ordinate.results.kinds import find
 from ordinate.schemes.base import Rotary, Scheme
 from ordinate.spec import LayerGroup, Spec
 
@@ -109,6 +110,10 @@ def result(source: str, *kinds: str) -> Mapping[str, Any]:
         from ordinate.validate.cards import card_of
 
         return card_of(path).to_dict()
+    if not path.exists():
+        folder = ", or the folder of its run" if "validate" in kinds else ""
+        commands = " or ".join(f"`{find(kind).command}`" for kind in kinds)
+        raise InputError(f"{source} is no file that exists: this plot needs the JSON of {commands}{folder}")
     found = read_json(path, name=source)
     if found.get("kind") not in kinds:
         raise InputError(f"{source} must be a result of {' or '.join(kinds)}, got kind {got(found.get('kind'))}")

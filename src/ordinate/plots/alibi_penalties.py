@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ordinate.describe.words import number
+from ordinate.describe.words import counted, number
 from ordinate.errors import positive_integer
 from ordinate.plots import _canvas, _sources
 from ordinate.plots.base import Facts, check_size, tokens
@@ -61,7 +61,7 @@ def alibi_penalties(scheme: Alibi, reach: int = 256, *, ax: "Axes | None" = None
     )
     if bias.min() < -20:
         words += " Below -20 logits lines are cut off."
-    return _canvas.finished(ax, f"ALiBi's penalty, {scheme.heads} heads", words)
+    return _canvas.finished(ax, f"ALiBi's penalty, {counted(scheme.heads, 'head')}", words)
 
 
 def from_sources(

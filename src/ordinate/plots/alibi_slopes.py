@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ordinate.describe.wavelengths import reaches
-from ordinate.describe.words import number
+from ordinate.describe.words import counted, number
 from ordinate.plots import _canvas, _sources
 from ordinate.plots.base import Facts, tokens
 from ordinate.schemes.alibi import Alibi
@@ -41,11 +41,12 @@ def alibi_slopes(scheme: Alibi, *, ax: "Axes | None" = None) -> "Figure":
     ax.set_xlabel("head")
     ax.set_ylabel("slope [logit/token]")
     reach = reaches(slopes)
-    words = (
-        f"The steepest of {heads} heads loses a logit in {tokens(float(f'{reach.min():.4g}'))}, the gentlest in "
-        f"{number(float(f'{reach.max():.4g}'))}. Nothing is forbidden: a far key is weighed less, by e to the penalty."
-    )
-    return _canvas.finished(ax, f"ALiBi's slopes, {heads} heads", words)
+    steepest, gentlest = float(f"{reach.min():.4g}"), float(f"{reach.max():.4g}")
+    said = f"The steepest of {heads} heads loses a logit in {tokens(steepest)}, the gentlest in {number(gentlest)}"
+    if heads == 1:
+        said = f"The head loses a logit in {tokens(steepest)}"
+    words = f"{said}. Nothing is forbidden: a far key is weighed less, by e to the penalty."
+    return _canvas.finished(ax, f"ALiBi's slopes, {counted(heads, 'head')}", words)
 
 
 def from_sources(sources: Sequence[str], *, group: str | None = None, ax: "Axes | None" = None) -> "Figure":

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ordinate.describe.words import number
+from ordinate.describe.words import counted
 from ordinate.errors import InputError
 
 if TYPE_CHECKING:
@@ -63,12 +63,12 @@ def check_size(*lengths: int) -> None:
 
 def tokens(count: float) -> str:
     """'1 token', '8,192 tokens'."""
-    return f"{number(count)} token{'' if count == 1 else 's'}"
+    return counted(count, "token")
 
 
 def pairs(count: int) -> str:
     """'1 pair', '23 pairs'."""
-    return f"{count:,} pair{'' if count == 1 else 's'}"
+    return counted(count, "pair")
 
 
 def word(text: str, most: int = 44) -> str:

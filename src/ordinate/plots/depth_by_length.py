@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ordinate.describe.words import number
+from ordinate.describe.words import counted, number
 from ordinate.errors import InputError
 from ordinate.plots import _canvas, _sources
 from ordinate.plots.base import Facts, word
@@ -114,14 +114,14 @@ def _words(found: Card, task: str, rows: Sequence[Row]) -> str:
         "inconclusive": "inconclusive",
         "not applicable": "at the floor",
     }
-    counted = ", ".join(f"{counts[key]} {name}" for key, name in names.items() if counts[key]) or "none judged"
-    text = f"Of {sum(counts.values())} cells past the short baseline: {counted}. "
+    judged = ", ".join(f"{counts[key]} {name}" for key, name in names.items() if counts[key]) or "none judged"
+    text = f"Of {counted(sum(counts.values()), 'cell')} past the short baseline: {judged}. "
     if any(counts[key] for key in UNDECIDED):
         text += "Hatched cells are undecided: their colour proves nothing. "
     reach = next((one for one in found.profile if one.subject == task and one.counts), None)
     if reach is not None:
         text += (
-            f"{word(task)} is supported up to {number(reach.effective)} tokens."
+            f"{word(task)} is supported up to {counted(reach.effective, 'token')}."
             if reach.effective
             else f"{word(task)} is supported at no length."
         )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ordinate.describe.words import number
+from ordinate.describe.words import counted, number
 from ordinate.dialects import configuration
 from ordinate.errors import InputError
 from ordinate.plots import _canvas, _sources
@@ -88,7 +88,7 @@ def engines(
     _canvas.legend(
         ax, loc="upper center", bbox_to_anchor=(0.5, -0.18), frameon=False, fontsize="small", title="computed alike by"
     )
-    where = "" if length is None else f" at {number(length)} tokens"
+    where = "" if length is None else f" at {counted(length, 'token')}"
     return _canvas.finished(
         ax, f"{word(spec.name)} as engines read it{where}", _words(readings, refused, own, len(wanted))
     )
@@ -143,7 +143,9 @@ def _label(reading: Reading, own: float) -> str:
 
 def _words(readings: Sequence[Reading], refused: Mapping[str, str], own: float, asked: int) -> str:
     right = [n for r in readings if _right(r, own) for n in r.names]
-    text = f"Of {asked} engines {len(right)} compute what the files say"
+    text = (
+        f"Of {counted(asked, 'engine')} {len(right)} {'computes' if len(right) == 1 else 'compute'} what the files say"
+    )
     text += f" ({', '.join(right)})." if right else "."
     for reading in readings:
         if not _right(reading, own):

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ordinate.describe.words import number
+from ordinate.describe.words import counted, number
 from ordinate.errors import positive_integer
 from ordinate.plots import _canvas, _sources
 from ordinate.plots.base import Facts, check_size, tokens
@@ -53,7 +53,7 @@ def kerple(
     last, kernel = bias[:, -1], "logarithmic" if scheme.variant == "log" else "power"
     doubled = scheme.by_distance(np.array([2 * reach]), values)[:, 0] - last
     words = (
-        f"The {kernel} kernel of {scheme.heads} heads{' at starting values' if learned is None else ''}: at "
+        f"The {kernel} kernel of {counted(scheme.heads, 'head')}{' at starting values' if learned is None else ''}: at "
         f"{tokens(reach)} the bias is from {number(float(f'{last.max():.3g}'))} to "
         f"{number(float(f'{last.min():.3g}'))} logits, and twice as far costs another "
         f"{number(float(f'{-doubled.max():.3g}'))} to {number(float(f'{-doubled.min():.3g}'))}."

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ordinate.describe.words import number
+from ordinate.describe.words import counted, number
 from ordinate.errors import InputError, got
 from ordinate.plan.result import SCHEMA_VERSION, Cell, Plan
 from ordinate.plots import _canvas, _sources
@@ -59,7 +59,9 @@ def memory(plan: Mapping[str, Any], *, ax: "Axes | None" = None) -> "Figure":
     ax.set_xlabel("context [token]")
     ax.set_ylabel("keys and values of a device [GiB]")
     _canvas.beside(ax, "")
-    return _canvas.finished(ax, f"{word(found.name)}: memory of keys and values, {found.requested.kv}", _words(found))
+    return _canvas.finished(
+        ax, f"{word(found.name)}: memory of keys and values, {word(found.requested.kv)}", _words(found)
+    )
 
 
 def _plan(plan: Mapping[str, Any]) -> Plan:
@@ -77,7 +79,7 @@ def _plan(plan: Mapping[str, Any]) -> Plan:
 def _line(ax: "Axes", index: int, batch: int, line: Sequence[Cell]) -> None:
     style = _canvas.look(index, marker=True)
     contexts, gibs = [cell.context for cell in line], [cell.cache_bytes / GIB for cell in line]
-    name = "1 sequence" if batch == 1 else f"{number(batch)} sequences"
+    name = counted(batch, "sequence")
     ax.plot(contexts, gibs, label=name, **style)
     over = [(cell.context, cell.cache_bytes / GIB) for cell in line if cell.fits is False]
     if over:

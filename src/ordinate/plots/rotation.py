@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ordinate.describe.words import number
+from ordinate.describe.words import counted, number
 from ordinate.errors import InputError
 from ordinate.plots import _canvas, _sources
 from ordinate.plots.base import Facts
@@ -91,7 +91,7 @@ def _words(group: LayerGroup, positions: tuple[int, int], pairs: Sequence[int], 
     scaled = group.rope.magnitudes(np.zeros(0, dtype=np.int64)) is not None
     text = (
         f"Between positions {number(positions[0])} and {number(positions[1])}, "
-        f"{number(abs(positions[1] - positions[0]))} tokens apart, pair {pairs[0]} turns by {_rad(abs(fast))} rad "
+        f"{counted(abs(positions[1] - positions[0]), 'token')} apart, pair {pairs[0]} turns by {_rad(abs(fast))} rad "
         f"({_rad(abs(fast) / (2 * math.pi))} turns) and pair {pairs[-1]} by {_rad(abs(slow))} rad. Only these "
         "differences reach the score of a query and a key: both hands of a dial may start anywhere. "
     )

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ordinate.describe.words import number
+from ordinate.describe.words import counted, number
 from ordinate.errors import InputError, positive_integer
 from ordinate.plots import _canvas, _sources
 from ordinate.plots.base import Facts, check_size
@@ -64,11 +64,13 @@ def _vectors(encoding: "Sinusoidal | LayerGroup | np.ndarray", count: int) -> tu
         return encoding.table(np.arange(count)), f"sinusoids, {encoding.dim} channels"
     if isinstance(encoding, LayerGroup):
         angles = _sources.angles(encoding, np.arange(count))
-        return np.concatenate([np.cos(angles), np.sin(angles)], axis=1), f"{encoding.scheme}, {angles.shape[1]} pairs"
+        return np.concatenate(
+            [np.cos(angles), np.sin(angles)], axis=1
+        ), f"{encoding.scheme}, {counted(angles.shape[1], 'pair')}"
     vectors = np.asarray(encoding, dtype=np.float64)
     if vectors.ndim != 2 or not vectors.size:
         raise InputError(f"vectors must have shape [positions, dim], got {list(vectors.shape)}")
-    return vectors, f"{vectors.shape[1]} channels"
+    return vectors, counted(vectors.shape[1], "channel")
 
 
 def _words(alike: np.ndarray, count: int) -> str:
@@ -80,9 +82,13 @@ def _words(alike: np.ndarray, count: int) -> str:
     mean = np.array([np.diagonal(alike, offset).mean() for offset in range(count)])
     below = np.flatnonzero(mean < 0.5)
     rises = int((np.diff(mean) > EVEN).sum())
-    half = f"falls below 0.5 at {number(int(below[0]))} tokens" if len(below) else "stays above 0.5"
+    half = f"falls below 0.5 at {counted(int(below[0]), 'token')}" if len(below) else "stays above 0.5"
     text += f"With distance its mean {half}, and is lowest, {mean.min():.2f}, at {number(int(mean.argmin()))}; "
-    return text + (f"of {count - 1} steps of one token {rises} raise it." if rises else "no step raises it.")
+    return text + (
+        f"of {counted(count - 1, 'step')} of one token {rises} raise{'s' * (rises == 1)} it."
+        if rises
+        else "no step raises it."
+    )
 
 
 def from_sources(

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ordinate.describe.words import number
+from ordinate.describe.words import counted
 from ordinate.errors import InputError, positive_integer
 from ordinate.plots import _canvas, _sources
 from ordinate.plots.base import Facts, check_size
@@ -38,6 +38,8 @@ def sinusoid_curves(
     check_size(count, scheme.dim)
     table = scheme.table(np.arange(count))
     moving = np.flatnonzero(np.ptp(table, axis=0) > 0.5)
+    if not len(moving):  # of one position nothing moves
+        moving = np.arange(scheme.dim)
     if channels is None:
         channels = sorted({int(moving[i]) for i in np.linspace(0, len(moving) - 1, 4).round().astype(int)})
     for channel in channels:
@@ -47,17 +49,15 @@ def sinusoid_curves(
     said = []
     for index, channel in enumerate(channels):
         wavelength, name = _of(scheme, channel)
-        label = f"{channel}: {name}, {number(float(f'{wavelength:.4g}'))} tokens"
+        label = f"{channel}: {name}, {counted(float(f'{wavelength:.4g}'), 'token')}"
         ax.plot(np.arange(count), table[:, channel], label=label, **_canvas.look(index))
-        said.append(f"channel {channel} turns {number(float(f'{count / wavelength:.3g}'))} times")
+        said.append(f"channel {channel} turns {counted(float(f'{count / wavelength:.3g}'), 'time')}")
     ax.set_xlabel("position [token]")
     ax.set_ylabel("value [1]")
     _canvas.grid(ax)
     _canvas.beside(ax, "channel, wavelength")
-    words = (
-        f"Over {number(count)} tokens {', '.join(said)}. A fast channel tells neighbours apart and repeats itself; a "
-    )
-    words += "slow one never repeats, and hardly moves from one token to the next."
+    words = f"Over {counted(count, 'token')} {', '.join(said)}. A fast channel tells neighbours apart and repeats "
+    words += "itself; a slow one never repeats, and hardly moves from one token to the next."
     return _canvas.finished(ax, f"Sinusoidal encoding, {len(channels)} of {scheme.dim} channels", words)
 
 

@@ -44,7 +44,8 @@ def sinusoid_matrix(scheme: Sinusoidal, positions: int = 128, *, ax: "Axes | Non
     words = (
         f"Each row is what is added to the token at that position: {scheme.dim} channels, sines and cosines at "
         f"wavelengths from {number(lengths[0])} to {tokens(float(f'{lengths[-1]:.4g}'))}. Over these {tokens(count)} "
-        f"{still} of {scheme.dim} channels change by less than {STILL}: they tell far positions apart, not near ones."
+        f"{still} of {scheme.dim} channels {'changes' if still == 1 else 'change'} by less than {STILL}: "
+        f"{'it tells' if still == 1 else 'they tell'} far positions apart, not near ones."
     )
     return _canvas.finished(ax, f"Sinusoidal encoding, {scheme.dim} channels", words)
 

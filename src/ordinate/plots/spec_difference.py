@@ -88,7 +88,7 @@ def _words(a: LayerGroup, b: LayerGroup, share: np.ndarray, length: int | None, 
     lead = f"In {name}: " if name else ""
     changed = int((np.abs(share - 1) > SAME).sum())
     if not changed:
-        text = f"{lead}All {len(share)} pairs turn alike"
+        text = lead + ("The only pair turns alike" if len(share) == 1 else f"All {len(share)} pairs turn alike")
     else:
         low, high = number(float(f"{share.min():.4g}")), number(float(f"{share.max():.4g}"))
         text = f"{lead}{changed} of {pairs(len(share))} turn at another rate, from {low} to {high} of the first model's"

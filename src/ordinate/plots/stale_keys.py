@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ordinate.describe.words import number
+from ordinate.describe.words import counted, number
 from ordinate.errors import InputError, non_negative_integer, positive, positive_integer
 from ordinate.extras import need
 from ordinate.plots import _canvas, _sources
@@ -84,11 +84,17 @@ def compute(
         cache.append(keys, torch.zeros_like(keys))
         return cache
 
+    def lying(cache: Cache) -> torch.Tensor:
+        """The keys by their positions, without the places that nothing is in."""
+        places = cache.positions[0]
+        held = (places >= 0).nonzero()[:, 0]
+        return cache.keys()[0][held[places[held].argsort()]]
+
     stale, turned = filled(group, k), filled(group, k)
     if base is not None:
         after = dataclasses.replace(group, stretch=Abf(positive("base", base)))
         turned.rebase(after)
-        right, left = filled(after, k), stale.keys()[0]
+        right, left = filled(after, k), lying(stale)
     else:
         gone = positive_integer("drop", drop)
         first = non_negative_integer("keep_first", keep_first)
@@ -96,13 +102,10 @@ def compute(
             raise InputError(f"of {count} tokens keep_first {first} and drop {gone} must leave some")
         turned.shift(gone, first)
         kept = torch.cat([torch.arange(first), torch.arange(first + gone, count)])
-        right, left = filled(group, k[:, kept]), stale.keys()[0][kept]
-    wanted = right.keys()[0, : len(left)]
-    places = turned.positions[0]
-    held = (places >= 0).nonzero()[:, 0]
-    moved = turned.keys()[0][held[places[held].argsort()]]
+        right, left = filled(group, k[:, kept]), lying(stale)[kept]
+    wanted = lying(right)
     length = wanted.norm(dim=-1)
-    errors = [((one - wanted).norm(dim=-1) / length)[:, 0].double().numpy() for one in (left, moved)]
+    errors = [((one - wanted).norm(dim=-1) / length)[:, 0].double().numpy() for one in (left, lying(turned))]
     return Keys(np.arange(len(left)), *errors)
 
 
@@ -143,12 +146,13 @@ def stale_keys(
     change = (
         f"base {number(base)}" if base is not None else f"a shift by {tokens(drop or 0)} behind the first {keep_first}"
     )
-    wrong = int((found.stale > 0.1).sum())
+    wrong, most, left = int((found.stale > 0.1).sum()), float(f"{found.stale.max():.3g}"), found.turned.max()
+    one = wrong == 1
     words = (
-        f"{tokens(count)} are cached, then comes {change}. Left as they lay, {number(wrong)} of "
-        f"{number(len(found.stale))} keys are wrong by more than a tenth of their length, "
-        f"{number(float(f'{found.stale.max():.3g}'))} at most; nothing fails. After `{what}` of the cache the largest "
-        f"error is {f'{found.turned.max():.1e}' if found.turned.max() > FLOOR else 'below 1e-06, rounding'}."
+        f"{tokens(count)} {'is' if count == 1 else 'are'} cached, then comes {change}. Left as they lay, "
+        f"{number(wrong)} of {counted(len(found.stale), 'key')} {'is' if one else 'are'} wrong by more than a tenth of "
+        f"{'its' if one else 'their'} length, {number(most)} at most; nothing fails. After `{what}` of the cache the "
+        f"largest error is {f'{left:.1e}' if left > FLOOR else 'below 1e-06, rounding'}."
     )
     return _canvas.finished(ax, f"Cached keys after {change}", words)
 

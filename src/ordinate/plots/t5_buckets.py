@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ordinate.describe.words import number
+from ordinate.describe.words import counted, number
 from ordinate.errors import positive_integer
 from ordinate.plots import _canvas, _sources
 from ordinate.plots.base import Facts, check_size
@@ -57,8 +57,8 @@ def t5_buckets(scheme: T5, reach: int | None = None, *, ax: "Axes | None" = None
     last = int(np.flatnonzero(past == past.max())[0])
     words = (
         f"Each of the distances 0 to {alone - 1} has a bucket of its own; further off buckets widen, and from "
-        f"{number(last)} tokens on every distance shares bucket {int(past.max())}: the model cannot tell 1,000 tokens "
-        f"from 10,000. {'Keys after the query have buckets of their own.' if scheme.bidirectional else ''}"
+        f"{counted(last, 'token')} on every distance shares bucket {int(past.max())}: the model cannot tell 1,000 "
+        f"tokens from 10,000. {'Keys after the query have buckets of their own.' if scheme.bidirectional else ''}"
     )
     return _canvas.finished(ax, f"T5's {scheme.buckets} buckets", words.strip())
 

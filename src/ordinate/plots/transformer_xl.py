@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ordinate.describe.words import counted
 from ordinate.errors import InputError, positive_integer
 from ordinate.plots import _canvas, _sources
 from ordinate.plots.base import Facts, check_size
@@ -64,8 +65,8 @@ def transformer_xl(
     spread = {name: float(np.ptp(term)) for name, term in terms.items()}
     moving = ", ".join(f"{name} by {value:.2g}" for name, value in spread.items() if value > 1e-12)
     words = (
-        f"Of the four terms of one query and key, two change with distance ({moving} logits over {reach} tokens), the "
-        "two products of content alone do not."
+        f"Of the four terms of one query and key, two change with distance ({moving} logits over "
+        f"{counted(reach, 'token')}), the two products of content alone do not."
     )
     return _canvas.finished(ax, f"Transformer-XL's terms, head {head}", words)
 

@@ -44,7 +44,7 @@ def wavelengths(
         InputError: nothing rotates, or no such group
     """
     chosen = spec.groups if group is None else {group: _sources.layers(spec, group, Rotary)}
-    groups = {name: found for name, found in chosen.items() if isinstance(found.encoding, Rotary)}
+    groups = _alike({name: found for name, found in chosen.items() if isinstance(found.encoding, Rotary)})
     if not groups:
         raise InputError(
             f"{spec.name} has no pairs that turn: its scheme is {', '.join(g.scheme for g in chosen.values())}"
@@ -70,6 +70,18 @@ def wavelengths(
     _canvas.legend(ax, loc="upper left", fontsize="small")
     where = "" if length is None else f", at {tokens(length)}"
     return _canvas.finished(ax, f"{word(spec.name)}: wavelength of each pair{where}", " ".join(said))
+
+
+def _alike(groups: dict[str, LayerGroup]) -> dict[str, LayerGroup]:
+    """Groups that turn alike as one, under all their names."""
+    found: list[tuple[list[str], LayerGroup]] = []
+    for name, group in groups.items():
+        same = next((n for n, g in found if (g.encoding, g.stretch) == (group.encoding, group.stretch)), None)
+        if same is None:
+            found.append(([name], group))
+        else:
+            same.append(name)
+    return {" and ".join(names): group for names, group in found}
 
 
 def _draw(ax: "Axes", index: int, group: LayerGroup, values: np.ndarray, trained: int | None, name: str) -> None:

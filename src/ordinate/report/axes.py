@@ -2,6 +2,8 @@
 
 import math
 
+from ordinate.report.numbers import figures
+
 MOST = 1e150
 """Numbers of a chart lie between minus this and this, so that all that is computed from them is finite."""
 
@@ -57,10 +59,15 @@ def ratios(low: float, high: float) -> list[float]:
 def short(value: float) -> str:
     """A power of ten, or a number near one, in few characters.
 
-    >>> short(0.001), short(100.0), short(1e6)
-    ('0.001', '100', '1M')
+    >>> short(0.001), short(100.0), short(1e6), short(1e-8)
+    ('0.001', '100', '1M', '10⁻⁸')
     """
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if size <= abs(value) < 1e12:
             return f"{value / size:g}{letter}"
-    return f"{value:g}".replace("-", "−")
+    return figures(value).replace("1 × 10", "10", 1) if _bare(value) else figures(value)
+
+
+def _bare(value: float) -> bool:
+    """Whether a number is written as a power of ten alone."""
+    return f"{value:g}".lstrip("-").startswith("1e")

@@ -19,5 +19,12 @@ class PlanResult(Plan, frozen=True, forbid_unknown_fields=True, kw_only=True):
     schema_version: Version
     kind: Literal["plan"]
 
+    def __post_init__(self) -> None:
+        """Refuse what no plan is: one without cells, or ways without the one that was asked for."""
+        if not self.cells:
+            raise ValueError("Expected `cells` of at least one context and batch")
+        if self.ways is not None and not self.ways.memory:
+            raise ValueError("Expected `ways.memory` of at least one way")
+
 
 FORM = PlanResult

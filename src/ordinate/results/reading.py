@@ -18,6 +18,8 @@ LARGEST = 64 * 2**20
 MOST_KEYS = 1_000_000
 """A file of more keys, those of inner objects included, is none either."""
 
+_NEEDED = "a result must be a file that a command wrote with --format json, or the folder of a run"
+
 
 def read(document: Any) -> dict[str, Any]:
     """A result in the form of this version's schema.
@@ -59,12 +61,18 @@ def read_file(path: Path) -> dict[str, Any]:
     """A result from a file of JSON.
 
     Raises:
-        InputError: no JSON object within bounds, a key that stands twice in one, or no result; the message names the
-            file
+        InputError: no file that can be read, no JSON object within bounds, a key that stands twice in one, or no
+            result; the message names the file
     """
     # Not only as much as the file says it has: a pipe or a device says nothing.
-    with path.open("rb") as handle:
-        document = parse_object(handle.read(LARGEST + 1), name=str(path), maximum_bytes=LARGEST, maximum_keys=MOST_KEYS)
+    try:
+        with path.open("rb") as handle:
+            data = handle.read(LARGEST + 1)
+    except FileNotFoundError:
+        raise InputError(f"{path} does not exist: {_NEEDED}") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}): {_NEEDED}") from None
+    document = parse_object(data, name=str(path), maximum_bytes=LARGEST, maximum_keys=MOST_KEYS)
     try:
         return read(document)
     except InputError as error:

@@ -2,6 +2,8 @@
 
 from typing import Any, Literal
 
+import msgspec
+
 from ordinate.results.base import Record, Version
 from ordinate.validate.claims import Claim, Failure, Figure, Reach, Row
 
@@ -24,6 +26,7 @@ class Validate(Record, frozen=True):
         caveats: of the whole, a sentence each
         profile: how far each task is supported
         headline: the task that reaches least among those above their floor; null where there is none
+        controls: of the outcomes, those of controls: without evidence, with other evidence, or with nothing else
     """
 
     schema_version: Version
@@ -38,6 +41,7 @@ class Validate(Record, frozen=True):
     caveats: list[str]
     profile: list[Reach]
     headline: Reach | None
+    controls: dict[str, int] = msgspec.field(default_factory=dict)
 
 
 FORM = Validate

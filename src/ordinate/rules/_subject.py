@@ -186,12 +186,10 @@ def read_subject(source: str | os.PathLike[str] | Mapping[str, Any]) -> Subject:
         return _of_files(source) if _MAIN & source.keys() else of_values(source, Files())
     if isinstance(source, str) and not os.path.exists(source):
         from ordinate import models
-        from ordinate.registry import suggestion
 
-        names = models.names()
-        if source not in names:
-            raise InputError(f"{source!r} is neither a path that exists nor a model's name{suggestion(source, names)}")
-        source = models.find(source).path
+        if source in models.published_names():
+            return of_values(models.published(source).config, Files(), file=source)
+        source = models.path_of(source)
     return _read_path(Path(source))
 
 

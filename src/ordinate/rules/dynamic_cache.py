@@ -15,7 +15,10 @@ class DynamicCache(Rule):
     name = "dynamic_cache"
     explanation = "Dynamic NTK changes the base as a text grows, and cached keys keep the base of their time."
     why = "No engine rotates cached keys anew: queries and keys then differ in more than their distance."
-    remedy = "Use yarn or a fixed larger base, or an engine that caches keys before rotation."
+    remedy = (
+        "In transformers: `ordinate.transformers.use_cache(model)`, which turns keys when they are read. Elsewhere: "
+        "yarn, a fixed larger base, or an engine that caches keys before rotation."
+    )
     reports = ("huggingface/transformers#25104", "ggml-org/llama.cpp#2060", "NVIDIA/TensorRT-LLM#1299")
     example: ClassVar = {
         "model_type": "llama",

@@ -15,7 +15,10 @@ class LongropeSwitch(Rule):
     severity = "note"
     explanation = "LongRoPE changes its frequencies when a text crosses the trained length."
     why = "Keys cached before keep the short factors; in a batch one long text changes the factors of all."
-    remedy = "Choose one list for a whole text: prefill anew past the trained length, or keep un-rotated keys."
+    remedy = (
+        "In transformers: `ordinate.transformers.use_cache(model)`, which turns keys when they are read. Elsewhere: "
+        "one list for a whole text, by a prefill past the trained length, or keys that are kept un-rotated."
+    )
     reports = ("vllm-project/vllm#27414", "vllm-project/vllm#19489", "unslothai/unsloth#1199")
     example: ClassVar = {
         "model_type": "llama",

@@ -55,8 +55,11 @@ class PositionCache(Cache):
 
     @property
     def is_compileable(self) -> bool:
-        """Never: positions are kept by the host, and masks must reach the model as they are given."""
-        return False
+        """Only while a pass goes on, of static layers: else their empty places are seen by a query that comes alone.
+
+        Between passes never: positions are kept by the host, and masks must reach the model as they are given.
+        """
+        return self._unfinished and super().is_compileable
 
     @property
     def entries(self) -> int:
@@ -102,6 +105,21 @@ class PositionCache(Cache):
             tokens: how many positions hold nothing, >= 1, [token]
         """
         self._skipped += positive_integer("tokens", tokens)
+
+    def needed_mask(self, batch: int, tokens: int) -> Tensor | None:
+        """The attention_mask of a call that brings none, where padding in the cache would be seen without it.
+
+        Args:
+            batch: rows of the call
+            tokens: how many it brings to each, all of them tokens
+
+        Returns:
+            [batch, entries + tokens], int64, 0 for padding; None where every entry is a token
+        """
+        there = self.positions >= 0
+        if bool(there.all()):
+            return None
+        return torch.cat([there.long(), torch.ones(batch, tokens, dtype=torch.int64, device=there.device)], 1)
 
     def check(self, stamps: Mapping[str, Stamp]) -> None:
         """Raise `InputError`, with what differs, unless the keys are what these stamps say."""

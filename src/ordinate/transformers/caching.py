@@ -130,6 +130,9 @@ class Caching:
         call = arguments_of(decoder, given, named)
         cache = self._cache_of(call)
         tokens = tokens_of(call, cache)
+        if cache is not None and call.get("attention_mask") is None:
+            needed = cache.needed_mask(*tokens.text.shape[:2])
+            call["attention_mask"] = None if needed is None else needed.to(tokens.text.device)
         if cache is not None and not tokens.several_axes:
             cache.check_next(tokens.positions)
         self._tokens_wanted, self._filled = None, cache

@@ -82,7 +82,8 @@ def make(manifest: Manifest, samples: Sequence[Sample], more: Iterable[Claim] = 
         suite=manifest.suite,
         claims=tuple(found),
         rows=tuple(rows),
-        outcomes=dict(sorted(Counter(sample.outcome or "measured" for sample in own).items())),
+        outcomes=_outcomes(own),
+        controls=_outcomes(sample for sample in own if sample.cell.control),
         failures=tuple(_failures(own)),
         compatibility=(*figures(rows), *losses_as_papers),
         caveats=_caveats(manifest, found, complete, silent),
@@ -124,10 +125,16 @@ def _mean(trial: Trial, sampled: Tally, length: int, place: str) -> tuple[float,
     return found.mean, found.low, found.high
 
 
+def _outcomes(samples: Iterable[Sample]) -> dict[str, int]:
+    return dict(sorted(Counter(sample.outcome or "measured" for sample in samples).items()))
+
+
 def _failures(samples: Iterable[Sample]) -> Iterable[Failure]:
     seen: Counter[str] = Counter()
     for sample in samples:
         outcome = sample.outcome
+        if outcome == "unparsed" and sample.cell.control:  # without its evidence a question has no answer to be read
+            continue
         if outcome in ("refused", "unparsed", "error") and seen[outcome] < SHOWN:
             seen[outcome] += 1
             cell = sample.cell

@@ -152,6 +152,7 @@ class Card:
         failures: the first few refusals, unparsed answers and errors of each kind
         compatibility: figures as other benchmarks define them
         caveats: of the whole
+        controls: of the outcomes, those of controls: without evidence, with other evidence, or with nothing else
     """
 
     model: Mapping[str, Any]
@@ -162,6 +163,12 @@ class Card:
     failures: tuple[Failure, ...] = ()
     compatibility: tuple[Figure, ...] = ()
     caveats: tuple[str, ...] = ()
+    controls: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """What was asked: the model, or the reader of a simulation."""
+        return named(self.model)
 
     @property
     def profile(self) -> tuple[Reach, ...]:
@@ -182,6 +189,13 @@ class Card:
     def to_json(self) -> str:
         """The card as JSON; the same card gives the same text."""
         return msgspec.json.format(msgspec.json.encode(self.to_dict(), order="deterministic"), indent=2).decode() + "\n"
+
+
+def named(facts: Mapping[str, Any]) -> str:
+    """What a run asked, by its facts: the model, or the reader of a simulation."""
+    name = str(facts.get("model") or facts.get("name") or "")
+    reader = facts.get("reader")
+    return name or (f"the simulated reader {reader}" if reader else "a model")
 
 
 def card(document: Mapping[str, Any]) -> Card:

@@ -3,7 +3,7 @@
 import textwrap
 
 from ordinate.validate.regression import ACCURACY, NLL, Difference, needed
-from ordinate.validate.written import SIGNS, WIDTH, columns, plain
+from ordinate.validate.written import SIGNS, WIDTH, columns, plain, value
 
 SHOWN = 10
 """Flips that the text lists; the JSON has all."""
@@ -39,6 +39,19 @@ def to_text(found: Difference) -> str:
     lines += ["", "what the lengths gained (before, after)", ""]
     lines += columns(["task", *(f"{length:,}" for length in lengths), "effective length"], rows)
     lines.append("  + supported  x refuted  ? inconclusive  - not applicable  . not tested")
+    scored = [
+        [
+            one.subject,
+            f"{length:,}",
+            place,
+            *("not tested" if row is None else f"{value(row)} of {row.units}" for row in pair),
+        ]
+        for one in found.extension
+        for length, place, *pair in one.scores()
+    ]
+    if scored:
+        lines += ["", "scores, with 95% intervals", ""]
+        lines += columns(["task", "length", "place", "before", "after"], scored)
     for fact in found.apart:
         lines += textwrap.wrap(plain(f"note: {fact}"), WIDTH, subsequent_indent="  ")
     return "\n".join(line.rstrip() for line in lines)

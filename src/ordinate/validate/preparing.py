@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from ordinate.errors import InputError, one_of
+from ordinate.errors import InputError, one_of, positive_integer
 from ordinate.validate.backends import Backend
 from ordinate.validate.cards import read_claims
 from ordinate.validate.estimate import Estimate, cost, estimate
@@ -25,7 +25,7 @@ from ordinate.validate.suites import find as find_suite
 from ordinate.validate.trials import Trial
 from ordinate.validate.uses.tallies import every
 
-FILLER_FILE, LEVELS = "filler_file", "levels"
+FILLER_FILE, LEVELS, MEMORY = "filler_file", "levels", "memory"
 """What a manifest's `opening` holds beside an `Opening`."""
 
 OTHERS = ("L1", "L2", "P")
@@ -55,6 +55,7 @@ class Asked:
         shard: which of how many parts, from 0
         levels: "L3", which asks the suite's tasks, and others beside it; None: the suite's, of a shard and of a
             simulated reader "L3" alone
+        memory: within which L2 holds a length, and the longest that fits is looked for; None: nothing is, [byte]
     """
 
     suite: str = "standard"
@@ -68,6 +69,7 @@ class Asked:
     search: bool = False
     shard: tuple[int, int] | None = None
     levels: tuple[str, ...] | None = None
+    memory: int | None = None
 
     def __post_init__(self) -> None:
         if self.lengths and self.to is not None:
@@ -133,6 +135,9 @@ def prepare(backend: Backend, asked: Asked, opening: Opening | None = None) -> R
     alone = asked.shard is not None or backend.name == "simulated"
     levels = asked.levels if asked.levels is not None else ("L3",) if alone else suite.levels
     settings[LEVELS] = list(levels)
+    if asked.memory is not None:
+        _check_memory(backend, levels)
+        settings[MEMORY] = positive_integer("memory", asked.memory)
     manifest = Manifest(
         suite=asked.suite,
         subject=dict(sampler.subject),
@@ -174,12 +179,24 @@ def opening_of(folder: Path) -> Opening:
     levels = settings.get(LEVELS, [])
     if not isinstance(levels, list) or any(level not in (*OTHERS, "L3") for level in levels):
         raise InputError(f"{folder} asks for levels that there are not: {levels!r}")
-    for name in (FILLER_FILE, LEVELS):
+    for name in (FILLER_FILE, LEVELS, MEMORY):
         settings.pop(name, None)
     try:
         return msgspec.convert(settings, Opening)
     except msgspec.ValidationError as error:
         raise InputError(f"{folder} does not say how to open what answers: {error}") from error
+
+
+def _check_memory(backend: Backend, levels: Sequence[str]) -> None:
+    """Raise `InputError` where no length can be tried in a process whose memory is bounded."""
+    from ordinate.validate.holds.memory import job_of
+
+    if "L2" not in levels:
+        raise InputError(f"memory bounds L2, got the levels {', '.join(levels)}: add L2")
+    if job_of(backend) is None:
+        raise InputError(
+            f"memory bounds a model of transformers from a directory or a name, got the backend {backend.name}"
+        )
 
 
 def name_of(manifest: Manifest, opening: Opening) -> str:

@@ -10,8 +10,9 @@ import numpy as np
 
 from ordinate.errors import InputError
 from ordinate.schema import beginning
+from ordinate.validate.cards import rows_of
 from ordinate.validate.cells import Sample
-from ordinate.validate.claims import Claim
+from ordinate.validate.claims import Claim, Row
 from ordinate.validate.statistics import Pairs, Verdict, equivalent, instances_needed
 from ordinate.validate.store import Manifest, read_manifest, read_samples
 from ordinate.validate.trials import Trial
@@ -47,12 +48,27 @@ class Flip:
 
 @dataclass(frozen=True)
 class Extension:
-    """The verdicts of one task before and after, by length [token]; None where it was not tested."""
+    """One task before and after.
+
+    Args:
+        subject, ability: as in the claims
+        verdicts: by length, [token]; None where it was not tested
+        effective: the longest length supported with all shorter ones, [token]
+        before, after: every length and place with its score and interval, as a card has them
+    """
 
     subject: str
     ability: str
     verdicts: tuple[tuple[int, Verdict | None, Verdict | None], ...]
     effective: tuple[int | None, int | None]
+    before: tuple[Row, ...] = ()
+    after: tuple[Row, ...] = ()
+
+    def scores(self) -> list[tuple[int, str, Row | None, Row | None]]:
+        """Each length and place, with its row before and after; None where it was not tested."""
+        was, now = ({(row.length, row.places): row for row in rows} for rows in (self.before, self.after))
+        cells = sorted({**was, **now}, key=lambda cell: cell[0])
+        return [(*cell, was.get(cell), now.get(cell)) for cell in cells]
 
 
 @dataclass(frozen=True)
@@ -288,7 +304,9 @@ def _extension(trial: Trial, was: Tally, other: Trial, now: Tally, subject: str)
         sides.append({n: v for n, v in found.items() if any(sampled.units(n, place) for place in side.places)})
     lengths = sorted({*sides[0], *sides[1]})
     rows = tuple((length, sides[0].get(length), sides[1].get(length)) for length in lengths)
-    return Extension(subject, ability(trial), rows, (reached(trial, was), reached(other, now)))
+    effective = (reached(trial, was), reached(other, now))
+    scores = (tuple(rows_of(trial, was, subject)), tuple(rows_of(other, now, subject)))
+    return Extension(subject, ability(trial), rows, effective, *scores)
 
 
 def _response(unit: Sequence[Sample]) -> str:

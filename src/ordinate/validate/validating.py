@@ -7,11 +7,12 @@ from typing import Literal
 
 import msgspec
 
+from ordinate.errors import InputError, positive_integer
 from ordinate.validate.cards import CLAIMS, read_claims
 from ordinate.validate.claims import Claim
 from ordinate.validate.cluster import Cluster
 from ordinate.validate.levels import measure_levels
-from ordinate.validate.preparing import LEVEL_SECONDS, LEVELS, OTHERS, Ready, lengths_of, level_mode
+from ordinate.validate.preparing import LEVEL_SECONDS, LEVELS, MEMORY, OTHERS, Ready, lengths_of, level_mode
 from ordinate.validate.running import Course, Limits, Report, run
 from ordinate.validate.statistics import Verdict
 from ordinate.validate.store import RunFolder
@@ -39,7 +40,7 @@ def validate(
         cluster: whose workers answer, and whose backend it was prepared with; None: this process
 
     Raises:
-        InputError: the folder holds another run, or something else
+        InputError: the folder holds another run, or something else, or memory is bounded on a cluster
         Unavailable: another process has it open
     """
     limits = limits or Limits()
@@ -64,10 +65,16 @@ def _levels(
     lengths, mode = lengths_of(ready.manifest), level_mode(ready.manifest)
     seconds = LEVEL_SECONDS if limits.seconds is None else min(LEVEL_SECONDS, limits.seconds)
     backend, seed = ready.sampler.kitchen.backend, ready.manifest.seed
+    memory = ready.manifest.opening.get(MEMORY)
+    memory = None if memory is None else positive_integer("memory", memory)
     if cluster is not None:
+        if memory is not None:
+            raise InputError("memory bounds a process of this machine, and a cluster's workers run elsewhere")
         found += cluster.measure_levels(lengths, missing, mode=mode, seed=seed, seconds=seconds)
     else:
-        found += measure_levels(backend, lengths, missing, mode=mode, seed=seed, seconds=seconds, progress=progress)
+        found += measure_levels(
+            backend, lengths, missing, mode=mode, memory=memory, seed=seed, seconds=seconds, progress=progress
+        )
     folder.write(CLAIMS, msgspec.json.format(msgspec.json.encode(found), indent=2).decode() + "\n")
     return found
 

@@ -13,6 +13,26 @@ SIGNS = {"supported": "+", "refuted": "x", "inconclusive": "?", "not applicable"
 ASIDE = "Beside the tasks, and no support of any: does the place of the evidence matter, does it have an effect at all"
 
 
+CONTROLS = "controls (no evidence, other evidence, or nothing else), which count for no task"
+
+FACTS = {
+    "added": "tokens that the engine's template adds",
+    "complete": "all sampled",
+    "cut": "what is kept of a prompt beyond the limit",
+    "limit": "limit of prompt and answer, in tokens",
+    "ordinate": "version of ordinate",
+    "right": "share that the reader answers rightly",
+    "search": "longest length searched by bisection",
+    "sent": "prompts sent as",
+    "sure": "probability of what the reader says",
+    "template": "SHA-256 of the chat template",
+    "tokenizer": "SHA-256 of the tokenizer",
+    "weights": "SHA-256 of the weights",
+    "window": "tokens that the reader sees",
+}
+"""Facts of a run whose names say too little by themselves."""
+
+
 def headline(card: Card) -> str:
     """What the card claims, in one sentence."""
     least = card.headline
@@ -48,7 +68,7 @@ def to_text(card: Card) -> str:
     for claim in card.claims:
         if claim.level != "L3" or claim.verdict != "supported":
             lines += _claim(claim)
-    lines += ["", "samples: " + ", ".join(f"{count} {name}" for name, count in card.outcomes.items())]
+    lines += ["", *(f"{what}: {counts}" for what, counts in outcomes(card))]
     for one in card.failures:
         lines.append(plain(f"  {one.outcome}: {one.task} {one.index} at {one.length}: {one.why or one.response!r}"))
     if card.compatibility:
@@ -63,7 +83,7 @@ def to_markdown(card: Card) -> str:
     """The card as Markdown."""
     lengths, grid = _grid(card)
     parts = [
-        "# Long context: what is claimed",
+        f"# Long context of {marked(card.name)}: what is claimed",
         f"**{marked(headline(card))}**",
         "## How far each task reaches",
         table(["Task", "Ability", "Effective length", "Tested"], _profile(card.profile)),
@@ -80,7 +100,7 @@ def to_markdown(card: Card) -> str:
             "## Scores, with 95 % intervals",
             table(["Task", "Length", "Place", "Units", "Value"], map(_row, card.rows)),
         ]
-    parts += ["## Samples", ", ".join(f"{count} {name}" for name, count in card.outcomes.items()) or "none"]
+    parts += ["## Samples", "\n".join(f"- {what}: {counts}" for what, counts in outcomes(card))]
     if card.failures:
         header = ["Outcome", "Task", "Length", "Instance", "Why", "Response"]
         rows = [[f.outcome, f.task, str(f.length), str(f.index), f.why, f.response] for f in card.failures]
@@ -96,9 +116,29 @@ def to_markdown(card: Card) -> str:
         ]
     if card.caveats:
         parts += ["## To be kept in mind", "\n".join(f"- {marked(caveat)}" for caveat in card.caveats)]
-    facts = [[name, str(value)] for name, value in sorted({**card.model, "suite": card.suite}.items())]
+    facts = [["suite", card.suite], *run_facts(card)]
     parts += ["## What was run", table(["Fact", "Value"], facts)]
     return "\n\n".join(parts) + "\n"
+
+
+def outcomes(card: Card) -> list[tuple[str, str]]:
+    """How many samples of the tasks ended how, and how many controls, where there are any."""
+
+    def told(counts: Mapping[str, int]) -> str:
+        return ", ".join(f"{count:,} {name}" for name, count in counts.items() if count) or "none"
+
+    own = {name: count - card.controls.get(name, 0) for name, count in card.outcomes.items()}
+    return [("samples", told(own)), *([(CONTROLS, told(card.controls))] if card.controls else [])]
+
+
+def run_facts(card: Card) -> list[list[str]]:
+    """What determined the run, in words; what was not set is left out."""
+    words = {True: "yes", False: "no"}
+    return [
+        [FACTS.get(name, name), words.get(value, str(value)) if isinstance(value, bool) else str(value)]
+        for name, value in sorted(card.model.items())
+        if str(value) not in ("None", "")
+    ]
 
 
 def figure(one: Figure) -> str:

@@ -37,7 +37,7 @@ def test_what_fits_is_taken_whole_and_what_does_not_is_refused():
     ],
 )
 def test_a_server_that_cuts_in_silence_is_found_whatever_it_counts(where, admits):
-    found = claims(Fault(cut=where, admits=admits), deep=True, echo=False)[BEYOND]
+    found = claims(Fault(cut=where, admits=admits), forces=True, echo=False)[BEYOND]
     assert found.verdict == "refuted"
     assert found.evidence["outcome"] == f"truncation_{where}", found.why
 

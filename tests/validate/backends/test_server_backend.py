@@ -6,13 +6,15 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from fake_language_model import Cache, Model, decode, encode
-from fake_server import Fault, Features, serving
+from fake_server import Fault, Features, Handler, serving
 from validate.backends.characters import CharacterTokenizer
 from validate.backends.given import prompt
 
 from ordinate.audit.server import Budget
+from ordinate.audit.server.client import ServerFault
 from ordinate.errors import InputError, Unavailable
 from ordinate.validate.backends import Refusal
+from ordinate.validate.backends.scoring import forced
 from ordinate.validate.backends.server import OutOfBudget, Server
 
 TEXT = "The weather was fine, and so they walked to the river."
@@ -74,7 +76,7 @@ def test_an_answer_ends_before_a_stop_string_that_the_server_overlooks():
         assert (reply.text, reply.finish) == (whole[: whole.index(end)], "stop")
 
 
-@pytest.mark.parametrize("features", [Features(), Features(deep=True, echo=False)])
+@pytest.mark.parametrize("features", [Features(), Features(forces=True, echo=False)])
 def test_choices_are_the_sums_of_their_tokens(features):
     options = (" no", " yes", "x")
     expected = []
@@ -82,13 +84,13 @@ def test_choices_are_the_sums_of_their_tokens(features):
         ids, more = list(ASKED.ids), encode(option)
         expected.append(sum(logs(ids + more[:at])[more[at]] for at in range(len(more))))
     with serving(features=features) as fake, opened(fake.url) as used:
-        assert used.found.echo != used.deep
+        assert used.found.echo != used.forces
         assert used.choices(ASKED, options) == pytest.approx(expected)
         with pytest.raises(InputError, match="at least one token"):
             used.choices(ASKED, ("a", ""))
 
 
-@pytest.mark.parametrize("features", [Features(), Features(deep=True, echo=False)])
+@pytest.mark.parametrize("features", [Features(), Features(forces=True, echo=False)])
 def test_losses_come_from_an_echo_or_token_by_token(features):
     expected = [-logs(ASKED.ids[:at])[ASKED.ids[at]] for at in range(len(TEXT) - 20, len(TEXT))]
     best = [int(logs(ASKED.ids[:at]).argmax()) == ASKED.ids[at] for at in range(len(TEXT) - 20, len(TEXT))]
@@ -102,6 +104,54 @@ def test_losses_come_from_an_echo_or_token_by_token(features):
         assert used.losses(ASKED.ids, len(TEXT) - 1).nats.shape == (len(TEXT) - 1,)
         with pytest.raises(InputError, match="last must be between"):
             used.losses(ASKED.ids, len(TEXT))
+
+
+@pytest.mark.parametrize("settings", [{"cache": False}, {"cached_tokens": False}])
+def test_tokens_are_not_asked_one_by_one_of_a_server_that_reads_the_prompt_each_time(settings):
+    with serving(features=Features(forces=True, echo=False, **settings)) as fake, opened(fake.url) as used:
+        assert not used.forces
+        assert used.offers == {"answer"}
+
+
+@pytest.mark.parametrize("features", [Features(), Features(forces=True, echo=False)])
+def test_log_probabilities_of_a_prompt_that_was_cut_are_a_named_fault(features):
+    ids = encode(TEXT) * 20
+    with serving(Fault(cut="head", admits=True), features) as fake, opened(fake.url) as used:
+        assert used.losses(ids[:600], 3).nats.shape == (3,)
+        with pytest.raises(ServerFault, match=r"640|639"):
+            used.losses(ids[:900], 3)
+
+
+def test_a_token_without_text_is_no_token_by_id(monkeypatch):
+    named = Handler.choice
+
+    def choice(*given, **more):
+        found = named(*given, **more)
+        for top in (found.get("logprobs") or {}).get("top_logprobs") or ():
+            if top is not None:
+                top[""] = -9.0
+        return found
+
+    monkeypatch.setattr(Handler, "choice", choice)
+    with serving(features=Features(echo=False)) as fake, opened(fake.url) as used:
+        assert not used.forces
+
+
+@pytest.mark.parametrize("features", [Features(forces=True, biased=True, echo=False), Features(echo=False)])
+def test_a_bias_that_moves_the_log_probabilities_themselves_is_not_used(features):
+    with serving(features=features) as fake, opened(fake.url) as used:
+        assert not used.forces
+        assert used.offers == {"answer"}
+
+
+def test_a_token_that_no_bias_brings_about_is_a_named_fault():
+    def ask(ids, settings):
+        assert settings["logit_bias"] == {"7": 100.0}
+        other = {"id": 8, "token": "h", "logprob": -0.1}
+        return {"choices": [{"index": 0, "text": "h", "logprobs": {"content": [{**other, "top_logprobs": [other]}]}}]}
+
+    with pytest.raises(ServerFault, match="token 7 was asked for by a bias of 100, and the server made token 8"):
+        forced(ask, [1, 2], 7)
 
 
 def test_what_is_not_offered_says_so():

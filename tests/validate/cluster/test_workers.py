@@ -1,11 +1,13 @@
 """Workers that may be lost answer a run as threads do."""
 
 import random
+import threading
 
 import pytest
 from losing_crew import LosingCrew
 from scripted_backend import Scripted, folder, gone, right, sampler, trial
 
+from ordinate.cli.dispatch import COMPUTING
 from ordinate.errors import InputError, Unavailable
 from ordinate.validate.claims import Claim
 from ordinate.validate.cluster.base import Cluster, Greeting
@@ -195,6 +197,8 @@ def test_threads_give_back_what_ended_and_wait_only_where_asked():
     small = trial(lengths=())
     request = small.requests(small.cell(700, "start"), 0, 1)[0]
     assert executor.room == 2 * AHEAD
+    names = [thread.name for thread in threading.enumerate()]
+    assert names.count(COMPUTING) >= 2  # by this the command line knows that a library may still compute
     assert executor.ended(wait=False) is None
     executor.submit(request)
     ended = executor.ended(wait=True)

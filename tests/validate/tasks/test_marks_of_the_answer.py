@@ -189,16 +189,43 @@ def test_no_place_beside_the_one_asked_for_is_in_the_answer():
     assert set(directions.values()) == {UNITS // 2}
 
 
-def test_whoever_moved_last_before_the_day_is_as_likely_anybody():
-    last = days = 0
-    for instance in instances("state_at_time", 600):
-        if not (found := re.search(r"was (\w+) on day (\d+)", instance.question)):
-            continue
-        moves = re.findall(r"On day (\d+) (\w+) moved", " ".join(told(instance)))
-        last += [who for day, who in moves if int(day) <= int(found[2])][-1] == found[1]
-        days += 1
-    assert days == 200
-    assert 45 < last < 90
+@pytest.mark.parametrize("difficulty", [{}, {"updates": 3, "others": 1}, {"updates": 5, "others": 4}])
+def test_neither_the_name_nor_the_day_alone_tells_a_state(difficulty):
+    """Rules that leave out the name, the day, or which of two days is the earlier; each is right as often as chance."""
+    right, units = Counter(), 1200
+    for instance in instances("state_at_time", units, **difficulty):
+        who, on = re.findall(r"was (\w+) on day (\d+)\?", instance.question)[0]
+        day = int(on)
+        moves = re.findall(r"On day (\d+) (\w+) moved to (\w+)\.", " ".join(told(instance)))
+        moves = [(int(number), name, town) for number, name, town in moves]
+        own = [move for move in moves if move[1] == who]
+        states, days = sorted(own), sorted(move[0] for move in moves)
+        until = [move for move in sorted(moves, reverse=True) if move[0] <= day]
+        people = list(dict.fromkeys(name for _, name, _ in until))
+        share = (day - days[0]) / (days[-1] - days[0])
+        rules = {
+            "told first": own[0],
+            "told last": own[-1],
+            "the first state": states[0],
+            "the last state": states[-1],
+            "a state between": states[1],
+            "the nearest day": min(own, key=lambda move: abs(move[0] - day)),
+            "the next state": next((move for move in states if move[0] > day), states[-1]),
+            "early or late among all days": states[0 if share < 0.5 else -1],
+            "as far as the day among all days": states[min(len(own) - 1, max(0, int(share * len(own))))],
+            "as far as the day in the text": own[min(len(own) - 1, max(0, int(share * len(own))))],
+            **{f"whoever moved, {i} before": move for i, move in enumerate(until[:3])},
+            **{
+                f"whoever else moved, {i} before": next(move for move in until if move[1] == name)
+                for i, name in enumerate(people[:3])
+            },
+        }
+        right.update(name for name, move in rules.items() if move[2] == instance.answer[0])
+    assert right["the first state"] == right["the last state"] == right["the nearest day"] == units // 3
+    chance = made("state_at_time").chance(**difficulty)
+    # three standard errors of what is not balanced inside every block
+    assert max(right.values()) <= units * (chance + 3 * (chance * (1 - chance) / units) ** 0.5)
+    assert {right["whoever moved, 0 before"], right["whoever moved, 1 before"]} == {round(units * chance)}
 
 
 def test_the_place_of_a_line_tells_its_number_no_more_often_than_chance_says():

@@ -49,6 +49,10 @@ def _bart(values: Values) -> list[Part]:
             found.append(Part(f"{side} norms", 2 * hidden * (times + 1), layer, "whole"))
     if whisper:
         found.append(Part("final norms", 4 * hidden, "last", "whole"))
+    if not values.flag("tie_word_embeddings", default=True):
+        found.append(Part("output", values.whole("vocab_size") * hidden, "last", "even"))
+        if not whisper:  # both sides have an embedding of their own then
+            found.append(Part("embedding", 2 * values.whole("vocab_size") * hidden, "first", "even"))
     return found
 
 
@@ -57,7 +61,8 @@ def _t5(values: Values) -> list[Part]:
     heads, vocabulary = values.whole("num_heads"), values.whole("vocab_size")
     inner = heads * values.whole("d_kv")
     buckets = values.whole("relative_attention_num_buckets", default=32) * heads
-    gated = str(values.raw("feed_forward_proj") or "relu").startswith("gated") or values.model_type in ("mt5", "umt5")
+    usual = "relu" if values.model_type == "t5" else "gated-gelu"
+    gated = str(values.raw("feed_forward_proj") or usual).startswith("gated")
     every = values.model_type == "umt5"
     found = [Part("embedding", vocabulary * hidden, "first", "even")]
     for side, key in (("encoder", "num_layers"), ("decoder", "num_decoder_layers")):

@@ -1,7 +1,7 @@
 """Weights of feed-forward layers: dense, or experts beside a router."""
 
 from ordinate.plan.values import Values
-from ordinate.plan.weights.family import Family
+from ordinate.plan.weights.family import Family, holds
 from ordinate.plan.weights.part import Part
 
 _COUNTS = ("n_routed_experts", "num_local_experts", "num_experts")
@@ -15,8 +15,7 @@ def feed_forward(values: Values, layer: int, hidden: int, family: Family) -> lis
     if count is not None and _has_experts(values, layer, count):
         return _experts(values, layer, hidden, family, count)
     width = _width(values, hidden, family)
-    bias = family.mlp_bias if isinstance(family.mlp_bias, bool) else values.flag(family.mlp_bias, default=False)
-    return [_matrices("feed-forward", layer, hidden, width, family, bias)]
+    return [_matrices("feed-forward", layer, hidden, width, family, holds(values, family.mlp_bias))]
 
 
 def _width(values: Values, hidden: int, family: Family) -> int:
@@ -70,7 +69,7 @@ def _experts(values: Values, layer: int, hidden: int, family: Family, count: int
     elif shared is None and values.raw("n_shared_experts"):
         shared = width * values.whole("n_shared_experts")
     if shared is not None:
-        found.append(Part("shared expert", 3 * hidden * shared, layer, "even"))
+        found.append(_matrices("shared expert", layer, hidden, shared, family, holds(values, family.mlp_bias)))
         if family.shared_gate:
             found.append(Part("shared expert's gate", hidden, layer, "whole"))
     return found

@@ -32,7 +32,9 @@ def _mamba(values: Values, layer: int, hidden: int) -> list[Part]:
     rank = values.raw("mamba_dt_rank")
     rank = values.whole("mamba_dt_rank") if isinstance(rank, int) else -(-hidden // 16)
     matrices = 2 * hidden * inner + inner * hidden + inner * (rank + 2 * state) + rank * inner
-    rest = inner * kernel + inner + inner + inner * state + inner
+    rest = inner * kernel + inner + inner * state + inner
+    rest += inner if values.flag("mamba_conv_bias", default=True) else 0
+    rest += 2 * inner + hidden if values.flag("mamba_proj_bias", default=False) else 0
     return [Part("mamba", matrices + rest, layer, "even"), Part("mamba norms", rank + 2 * state, layer, "whole")]
 
 
@@ -42,7 +44,11 @@ def _mamba2(values: Values, layer: int, hidden: int) -> list[Part]:
     groups, state = values.whole("mamba_n_groups", default=1), values.whole("mamba_d_state", default=256)
     kernel = values.whole("mamba_d_conv", default=4)
     channels = inner + 2 * groups * state
-    numbers = hidden * (inner + channels + heads) + channels * kernel + channels + 3 * heads + inner * hidden
+    projected = inner + channels + heads
+    numbers = hidden * projected + channels * kernel + 3 * heads + inner * hidden
+    numbers += channels if values.flag("mamba_conv_bias", default=True) else 0
+    numbers += projected if values.flag("mamba_proj_bias", default=False) else 0
+    numbers += hidden if values.flag("projectors_bias", default=False) else 0
     found = [Part("mamba", numbers, layer, "even")]
     if values.flag("mamba_rms_norm", default=False):
         found.append(Part("mamba norm", inner, layer, "even"))

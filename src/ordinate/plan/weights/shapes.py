@@ -8,7 +8,7 @@ from ordinate.plan.crossing import crossing_types
 from ordinate.plan.layers import Cached
 from ordinate.plan.values import Values
 from ordinate.plan.weights.encoders import ENCODERS, encoder_parts
-from ordinate.plan.weights.family import FAMILIES, Family
+from ordinate.plan.weights.family import FAMILIES, Family, holds
 from ordinate.plan.weights.feed_forward import feed_forward
 from ordinate.plan.weights.mixers import mixer
 from ordinate.plan.weights.part import Cut, Part, Parts, Place
@@ -61,6 +61,8 @@ def _decoder(spec: Spec, values: Values, layers: tuple[Cached, ...], family: Fam
     hidden, vocabulary = values.whole("hidden_size"), values.whole("vocab_size", "padded_vocab_size")
     count = spec.layers or values.layers("num_hidden_layers")
     norm = hidden * (2 if family.norm_bias else 1)
+    if values.model_type == "opt" and not values.flag("layer_norm_elementwise_affine", default=True):
+        norm = 0
     width = values.optional("word_embed_proj_dim") if values.model_type == "opt" else None
     width = width or hidden
     found = [Part("embedding", vocabulary * width, "first", "even")]
@@ -72,7 +74,7 @@ def _decoder(spec: Spec, values: Values, layers: tuple[Cached, ...], family: Fam
     if values.model_type == "bloom":
         found.append(Part("embedding norm", 2 * hidden, "first", "whole"))
     attends = {layer: cached for cached in layers if cached.kind in ("attention", "latent") for layer in cached.layers}
-    norms = _falcon_norms(values) if values.model_type == "falcon" else family.norms
+    norms = _norms(values, family)
     for layer in range(count):
         cached = attends.get(layer)
         if cached is not None:
@@ -80,13 +82,27 @@ def _decoder(spec: Spec, values: Values, layers: tuple[Cached, ...], family: Fam
         found += mixer(values, layer, hidden, attends=cached is not None)
         found += feed_forward(values, layer, hidden, family)
         found.append(Part("norms", norms * norm, layer, "whole"))
-    if family.final_norm and not (values.model_type == "opt" and not values.flag("do_layer_norm_before", default=True)):
+    if family.final_norm and (values.model_type != "opt" or _opt_ends_with_a_norm(values)):
         found.append(Part("final norm", norm, "last", "whole"))
     if not values.flag("tie_word_embeddings", default=family.tied):
         found.append(Part("output", vocabulary * width, "last", "even"))
-    if family.head_bias:
+    if holds(values, family.head_bias):
         found.append(Part("output bias", vocabulary, "last", "even"))
     return found
+
+
+def _norms(values: Values, family: Family) -> int:
+    """Those of a layer."""
+    if values.model_type == "falcon":
+        return _falcon_norms(values)
+    parallel = family.serial_norms > 0 and values.flag("use_parallel_residual", default=False)
+    return family.norms - (family.serial_norms if parallel else 0)
+
+
+def _opt_ends_with_a_norm(values: Values) -> bool:
+    return values.flag("do_layer_norm_before", default=True) and not values.flag(
+        "_remove_final_layer_norm", default=False
+    )
 
 
 def _falcon_norms(values: Values) -> int:
@@ -98,54 +114,48 @@ def _falcon_norms(values: Values) -> int:
 
 def _attention(values: Values, cached: Cached, layer: int, hidden: int, family: Family) -> list[Part]:
     if cached.kind == "latent":
-        return _latent(values, layer, hidden, cached)
+        return _latent(values, layer, hidden, cached, family)
     query, key, value = (
         cached.query_heads * cached.key_dim,
         cached.heads * cached.key_dim,
         cached.heads * cached.value_dim,
     )
-    found = _linear(
-        "queries", hidden, query * (2 if family.query_gate else 1), layer, _said(values, family.qkv_bias), "even"
-    )
-    found += _linear("keys and values", hidden, key + value, layer, _said(values, family.qkv_bias), "key_value")
-    out = cached.query_heads * cached.value_dim
-    found += _linear("attention output", out, hidden, layer, _said(values, family.out_bias), "even")
-    kind = family.qk_norm
-    if kind == "head" or (kind in ("use_qk_norm", "qk_layernorm") and values.flag(kind, default=False)):
-        found.append(Part("query and key norms", 2 * cached.key_dim, layer, "whole"))
-    elif kind == "all":
-        found.append(Part("query and key norms", query + key, layer, "even"))
-    if values.model_type == "cohere" and values.flag("use_qk_norm", default=False):
-        found.append(Part("query and key norms", query + key, layer, "even"))
+    bias, out = holds(values, family.qkv_bias), cached.query_heads * cached.value_dim
+    found = _linear("queries", hidden, query * (2 if family.query_gate else 1), layer, bias, "even")
+    found += _linear("keys and values", hidden, key + value, layer, bias, "key_value")
+    found += _linear("attention output", out, hidden, layer, holds(values, family.out_bias), "even")
+    if family.qk_norm and holds(values, family.qk_norm_where):
+        times = 2 if family.qk_norm_bias else 1
+        if family.qk_norm == "head":
+            found.append(Part("query and key norms", 2 * cached.key_dim * times, layer, "whole"))
+        else:
+            found.append(Part("query and key norms", (query + key) * times, layer, "even"))
     if family.sinks:
         found.append(Part("sinks", cached.query_heads, layer, "even"))
     return found
 
 
-def _latent(values: Values, layer: int, hidden: int, cached: Cached) -> list[Part]:
+def _latent(values: Values, layer: int, hidden: int, cached: Cached, family: Family) -> list[Part]:
     """MLA: what goes down to the latents is whole on each rank, what goes up is cut by heads."""
     heads, rotary, latent = cached.query_heads, cached.key_dim, cached.value_dim
     nope, value = values.whole("qk_nope_head_dim"), values.whole("v_head_dim")
-    query = heads * (nope + rotary)
+    query, bias = heads * (nope + rotary), holds(values, family.qkv_bias)
     rank = values.optional("q_lora_rank") if values.raw("q_lora_rank") is not None else None
     if rank is None:
         found = [Part("queries", hidden * query, layer, "even")]
     else:
         found = [
-            Part("queries down", hidden * rank + rank, layer, "whole"),
+            Part("queries down", hidden * rank + rank * (2 if bias else 1), layer, "whole"),
             Part("queries up", rank * query, layer, "even"),
         ]
     return [
         *found,
-        Part("latent down", hidden * (latent + rotary) + latent, layer, "whole"),
+        *_linear("latent down", hidden, latent + rotary, layer, bias, "whole"),
+        Part("latent norm", latent, layer, "whole"),
         Part("keys and values up", latent * heads * (nope + value), layer, "even"),
-        Part("attention output", heads * value * hidden, layer, "even"),
+        *_linear("attention output", heads * value, hidden, layer, holds(values, family.out_bias), "even"),
     ]
 
 
 def _linear(name: str, inputs: int, outputs: int, place: Place, bias: bool, cut: Cut) -> list[Part]:
     return [Part(name, inputs * outputs + (outputs if bias else 0), place, cut)]
-
-
-def _said(values: Values, flag: bool | str) -> bool:
-    return flag if isinstance(flag, bool) else values.flag(flag, default=False)

@@ -28,9 +28,11 @@ def page(result: Mapping[str, Any]) -> Page:
     found = msgspec.convert(result, Document)
     name = str(found.subject.get("model") or found.subject.get("name") or found.subject.get("url") or "a model")
     checks = {one.check for one in found.outcomes if one.status == "passed"}
-    failed = {one.check for one in found.outcomes if one.status == "failed"}
+    noted = {one.check for one in found.outcomes if one.status == "failed"}
+    notes = {one.kind for one in found.findings if one.severity == "note"}
+    failed = {one.check for one in found.outcomes if one.status == "failed" and one.kind not in notes}
     said = counted(one.severity for one in found.findings)
-    passed = len(checks - failed)
+    passed = len(checks - noted)
     said += f"; {passed} check{'s' * (passed != 1)} passed, {len(failed)} failed."
     if found.subject.get("ended"):
         said += f" Ended early: {found.subject['ended']}."

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from ordinate.describe.words import number, ranges
+from ordinate.describe.words import counted, number, ranges
 from ordinate.errors import InputError
 from ordinate.report.chart import Chart, Line, Mark, Point
 from ordinate.report.figure import figure
@@ -43,10 +43,10 @@ def window(found: Window) -> str:
     if trained is None and declared is None:
         return "the window is not in the file"
     if trained == declared or trained is None:
-        return f"a window of {count(declared or 0)} tokens" + ("" if trained else " is declared")
+        return f"a window of {counted(declared or 0, 'token')}" + ("" if trained else " is declared")
     if declared is None:
-        return f"trained at {count(trained)} tokens; how many it serves is not in the file"
-    return f"trained at {count(trained)} tokens, {count(declared)} declared"
+        return f"trained at {counted(trained, 'token')}; how many it serves is not in the file"
+    return f"trained at {counted(trained, 'token')}, {count(declared)} declared"
 
 
 def _scheme(group: Group) -> str:
@@ -65,7 +65,7 @@ def _model(found: Describe) -> Section:
 
 
 def _tokens(length: int | None, otherwise: str | None = None) -> str | None:
-    return otherwise if length is None else f"{count(length)} tokens"
+    return otherwise if length is None else counted(length, "token")
 
 
 def _group(name: str, title: str, group: Group, found: Describe) -> Section:
@@ -87,7 +87,8 @@ def _settings(group: Group) -> Iterator[tuple[str, str | None]]:
     if heads is not None:
         values = "" if heads.value_dim == heads.head_dim else f", values of {heads.value_dim}"
         latent = "" if heads.latent_dim is None else f", a latent of {heads.latent_dim}"
-        shape = f"{heads.query} query and {heads.key_value} key-value heads of {heads.head_dim} channels"
+        shape = f"{heads.query} query and {counted(heads.key_value, 'key-value head')} of "
+        shape += counted(heads.head_dim, "channel")
         yield "Heads", f"{heads.kind}: {shape}{values}{latent}"
     yield "Sliding window", _tokens(group.sliding_window)
     yield "Softmax scale", None if group.softmax_scale is None else number(group.softmax_scale)
@@ -111,7 +112,7 @@ def _pairs(name: str, group: Group, window: Window) -> list[Markup]:
     for word, length in marks.items():
         if length is not None:
             slow = sum(one > length for _, one in lengths)
-            said += f" {slow} of {len(lengths)} never finish a turn in the {word} {count(length)} tokens."
+            said += f" {slow} of {len(lengths)} never finish a turn in the {word} {counted(length, 'token')}."
     pairs = len(group.wavelengths or ())
     chart = Chart(
         f"wavelengths-{name}",

@@ -5,16 +5,18 @@ from typing import Any
 
 import msgspec
 
+from ordinate.describe.words import counted
 from ordinate.plan.result import Cell, Plan
 from ordinate.report.bars import Bar, Bars
 from ordinate.report.chart import ROLES, Chart, Line, Mark, Point
 from ordinate.report.figure import figure
-from ordinate.report.markup import Markup, element, facts, listing, prose, table
+from ordinate.report.markup import Markup, element, facts, listing, table
 from ordinate.report.numbers import count, fact, size
 from ordinate.report.page import Page, Section
 from ordinate.results.plan import PlanResult
 
 GIB = 2.0**30
+_NAMED = 3
 
 
 def page(result: Mapping[str, Any]) -> Page:
@@ -31,7 +33,8 @@ def page(result: Mapping[str, Any]) -> Page:
         _window(found),
         _layers(found),
         _tables(found),
-        *_options(found),
+        *_ways(found),
+        Section("notes", "What to know", [listing(found.notes)]) if found.notes else None,
         _provenance(found),
         _requested(found),
     ]
@@ -42,16 +45,23 @@ def page(result: Mapping[str, Any]) -> Page:
 
 def _headline(found: Plan) -> tuple[str, str]:
     most = max(found.cells, key=lambda cell: cell.total_bytes)
-    what = f"{count(most.context)} tokens × {count(most.batch)} take {size(most.total_bytes)}"
+    what = f"{counted(most.context, 'token')} × {count(most.batch)} take {size(most.total_bytes)}"
     if most.weights_bytes is None:
         what += " without the weights, which are not known"
     memory = found.requested.memory_bytes
     if memory is None:
         return f"{what}.", "verdict"
     fitting = sum(bool(cell.fits) for cell in found.cells)
+    if found.ways is not None and found.ways.memory[0].fits is False:
+        what += f". The target of {counted(found.ways.context, 'token')} does not fit as it was asked for"
+        if fitting == len(found.cells):
+            return f"All others fit in {size(memory)}: {what}.", "verdict worse"
     if fitting == len(found.cells):
         return f"All fit in {size(memory)}: {what}.", "verdict better"
-    return f"{fitting} of {len(found.cells)} fit in {size(memory)}: {what}.", "verdict worse"
+    over = [f"{count(cell.context)} × {count(cell.batch)}" for cell in found.cells if not cell.fits]
+    said = ", ".join(over[:_NAMED]) + (f" and {len(over) - _NAMED} more" if len(over) > _NAMED else "")
+    do = "does" if len(over) == 1 else "do"
+    return f"{fitting} of {len(found.cells)} fit in {size(memory)}; {said} {do} not. {what}.", "verdict worse"
 
 
 def _limits(found: Plan) -> Iterator[str]:
@@ -63,7 +73,7 @@ def _limits(found: Plan) -> Iterator[str]:
     for one in found.largest.contexts:
         yield f"Batch {count(one.batch)}: {_most(one.context, 'token', unbounded=one.unbounded)}."
     for one in found.largest.batches:
-        yield f"{count(one.context)} tokens: {_most(one.batch, 'sequence', unbounded=one.unbounded)}."
+        yield f"{counted(one.context, 'token')}: {_most(one.batch, 'sequence', unbounded=one.unbounded)}."
 
 
 def _most(number: int | None, thing: str, *, unbounded: bool) -> str:
@@ -71,13 +81,15 @@ def _most(number: int | None, thing: str, *, unbounded: bool) -> str:
         return f"any number of {thing}s fits"
     if number is None:
         return f"not even one {thing} fits"
-    return f"one {thing} fits" if number == 1 else f"{count(number)} {thing}s fit"
+    return f"one {thing} fits" if number == 1 else f"{counted(number, thing)} fit"
 
 
 def _curves(found: Plan) -> list[Markup]:
-    """Memory against context, a line a batch, with all cells as a table."""
+    """Memory against context, a line a batch, with all cells as a table; of one context, a bar a batch."""
     numbers = _cells(found.cells)
     batches = sorted({cell.batch for cell in found.cells})
+    if len({cell.context for cell in found.cells}) == 1:
+        return [figure(_bars(found), numbers, shown=True)]
     drawn = batches[: len(ROLES)]
     lines = [
         Line(role, f"batch {count(batch)}", [_point(cell) for cell in _of(found.cells, batch)])
@@ -86,7 +98,9 @@ def _curves(found: Plan) -> list[Markup]:
     contexts = sorted({cell.context for cell in found.cells})
     most = max(found.cells, key=lambda cell: cell.cache_bytes)
     memory = found.requested.memory_bytes
-    summary = f"The cache alone takes {size(most.cache_bytes)} at {count(most.context)} tokens × {count(most.batch)}."
+    summary = (
+        f"The cache alone takes {size(most.cache_bytes)} at {counted(most.context, 'token')} × {count(most.batch)}."
+    )
     if len(drawn) < len(batches):
         summary += f" The {len(drawn)} smallest batches of {len(batches)} are drawn."
     chart = Chart(
@@ -102,6 +116,19 @@ def _curves(found: Plan) -> list[Markup]:
         levels=[] if memory is None else [Mark(memory / GIB, f"memory: {size(memory)}")],
     )
     return [figure(chart, numbers, shown=True)]
+
+
+def _bars(found: Plan) -> Bars:
+    cells = sorted(found.cells, key=lambda cell: cell.batch)
+    most, memory = cells[-1], found.requested.memory_bytes
+    return Bars(
+        "memory",
+        f"Memory of one device at {counted(most.context, 'token')}.",
+        f"The cache alone takes {size(most.cache_bytes)} at batch {count(most.batch)}.",
+        "GiB",
+        [Bar(f"batch {count(cell.batch)}", cell.total_bytes / GIB, size(cell.total_bytes)) for cell in cells],
+        marks=[] if memory is None else [(memory / GIB, f"memory: {size(memory)}")],
+    )
 
 
 def _of(cells: Sequence[Cell], batch: int) -> list[Cell]:
@@ -156,7 +183,7 @@ def _parts(found: Plan) -> list[Markup]:
     largest = max(known, key=lambda name: known[name])
     chart = Bars(
         "parts",
-        f"What {count(most.context)} tokens × {count(most.batch)} are made of.",
+        f"What {counted(most.context, 'token')} × {count(most.batch)} are made of.",
         f"The largest part is {largest}: {size(known[largest])} of {size(most.total_bytes)}.",
         "GiB",
         [Bar(name, taken / GIB, size(taken)) for name, taken in known.items()],
@@ -168,7 +195,7 @@ def _window(found: Plan) -> Section:
     reach = found.window
 
     def tokens(length: int | None, more: str = "") -> str:
-        return "not known" if length is None else f"{count(length)} tokens{more}"
+        return "not known" if length is None else f"{counted(length, 'token')}{more}"
 
     rows = [
         ("Trained", tokens(reach.trained)),
@@ -230,39 +257,44 @@ def _tables(found: Plan) -> Section | None:
     return Section("tables", "Position tables", [table("What position takes beside keys and values", header, rows)])
 
 
-def _options(found: Plan) -> list[Section]:
-    if not found.options:
+def _ways(found: Plan) -> list[Section]:
+    ways = found.ways
+    if ways is None:
         return []
-    header = ["Method", "Factor", "Training", "Format", "Context", "Batch", "Cache", "In all", "It fits"]
+    methods = [[one.method, f"{one.factor:g}", one.training] for one in ways.position]
+    header = ["Way", "Format", "Batch", "Devices", "Cache", "Weights", "In all", "It fits"]
     rows = [
         [
-            one.method,
-            f"{one.factor:g}",
-            one.training,
+            one.what,
             one.kv,
-            count(one.context),
             count(one.batch),
+            count(one.devices),
             size(one.cache_bytes),
+            "not known" if one.weights_bytes is None else size(one.weights_bytes),
             size(one.total_bytes),
             "not asked" if one.fits is None else "✓ yes" if one.fits else "✗ no",
         ]
-        for one in found.options
+        for one in ways.memory
     ]
-    numbers = prose(table("Method and format", header, rows))
-    fitting = sum(bool(one.fits) for one in found.options)
-    asked = any(one.fits is not None for one in found.options)
-    said = f"{len(rows)} pairs of a scaling method and a format of the cache reach {count(found.options[0].context)} "
-    said += f"tokens; {fitting} of them fit." if asked else "tokens."
-    body = [element("p", said), element("details", element("summary", "The ways as a table"), numbers)]
-    return [Section("options", "Ways to the target", body)]
+    fitting = sum(bool(one.fits) for one in ways.memory)
+    said = f"{counted(len(methods), 'method')} for positions and {counted(len(rows), 'way')} for memory reach "
+    said += f"{counted(ways.context, 'token')}; any method goes with any way."
+    if ways.memory[0].fits is not None:
+        said += f" {fitting} of the ways for memory {'fits' if fitting == 1 else 'fit'}."
+    positions = table("Ways for positions", ["Method", "Factor", "Training"], methods)
+    body = [element("p", said), *([positions] if methods else []), table("Ways for memory", header, rows)]
+    return [Section("ways", "Ways to the target", body)]
 
 
 def _provenance(found: Plan) -> Section:
     weights = found.weights
     known = "not known" if weights.bytes is None else size(weights.bytes)
-    rows = [("Weights", f"{known}: {weights.source}"), *found.provenance.items()]
-    body = [listing(found.notes)] if found.notes else []
-    return Section("provenance", "Where each number is from", [*body, facts("Sources", rows)])
+    rest = [(name, source) for name, source in found.provenance.items() if name != "weights"]
+    return Section(
+        "provenance",
+        "Where each number is from",
+        [facts("Sources", [("weights", f"{known}: {weights.source}"), *rest])],
+    )
 
 
 def _requested(found: Plan) -> Section:

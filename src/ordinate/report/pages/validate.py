@@ -5,10 +5,9 @@ from typing import Any
 
 from ordinate.report.curves import Curve, curves
 from ordinate.report.markup import Markup, element, scrolling, table
-from ordinate.report.numbers import fact
 from ordinate.report.page import Page, Section
 from ordinate.validate.claims import BESIDE, LEVELS, MARGIN, Card, Claim, Reach, Row, card
-from ordinate.validate.written import ASIDE, beside, figure, headline, plain, value
+from ordinate.validate.written import ASIDE, beside, figure, headline, outcomes, plain, run_facts, value
 
 SIGNS = {"supported": "✓", "refuted": "✗", "inconclusive": "?", "not applicable": "–", "": "·"}
 LOOKS = {"supported": "yes", "refuted": "no", "inconclusive": "open", "not applicable": "floor", "": "none"}
@@ -21,7 +20,7 @@ def page(result: Mapping[str, Any]) -> Page:
         result: as `ordinate.results.read` gives it
     """
     found = card(result)
-    name = plain(str(found.model.get("model") or found.model.get("name") or "a model"))
+    name = plain(found.name)
     return Page(
         title=f"Long context of {name}",
         lead=[f"Suite {plain(found.suite)}: which lengths are accepted, held and used, each proved or left open."],
@@ -147,10 +146,9 @@ def _scores(found: Card) -> Section | None:
 
 
 def _samples(found: Card) -> Section:
-    counts = ", ".join(f"{count:,} {plain(name)}" for name, count in sorted(found.outcomes.items())) or "none"
-    body = [
-        element("p", f"Samples: {counts}. Refused, unparsed and failed ones count as wrong."),
-    ]
+    (_, own), *controls = outcomes(found)
+    body = [element("p", plain(f"Samples: {own}. Refused, unparsed and failed ones count as wrong."))]
+    body += [element("p", plain(f"{what[0].upper()}{what[1:]}: {counts}.")) for what, counts in controls]
     if found.failures:
         rows = [
             [f.outcome, plain(f.task), f"{f.length:,}", plain(f.places), f"{f.index}", plain(f.why), plain(f.response)]
@@ -192,7 +190,7 @@ def _method(found: Card) -> Section:
 
 
 def _run(found: Card) -> Section:
-    rows = [[plain(name), plain(fact(one))] for name, one in sorted(found.model.items())]
+    rows = [[plain(name), plain(one)] for name, one in run_facts(found)]
     return Section("run", "What was run", [_wide("Facts that determine the run", ["Fact", "Value"], rows)])
 
 

@@ -10,8 +10,9 @@ from ordinate.report.numbers import count, fact
 from ordinate.report.page import Page, Section
 from ordinate.report.pages.validate import LOOKS, SIGNS
 from ordinate.results.validate_diff import ValidateDiff
+from ordinate.validate.claims import Row, named
 from ordinate.validate.regression import Extension
-from ordinate.validate.written import plain
+from ordinate.validate.written import plain, value
 
 
 def page(result: Mapping[str, Any]) -> Page:
@@ -29,7 +30,7 @@ def page(result: Mapping[str, Any]) -> Page:
         _flips(found),
         _runs(found),
     ]
-    names = [plain(str(facts.get("model") or facts.get("name") or "a run")) for facts in (found.before, found.after)]
+    names = [plain(named(facts)) for facts in (found.before, found.after)]
     lead = "The same instances before and after a change of the model."
     return Page(f"Long context of {names[0]}, then {names[1]}", [lead], sections, said)
 
@@ -69,7 +70,18 @@ def _gained(found: ValidateDiff) -> Section:
     lengths = sorted({row[0] for one in found.extension for row in one.verdicts})
     header = ["Task", *[f"{count(length)}: before, after" for length in lengths], "Effective length: before, after"]
     rows = [_extension(one, lengths) for one in found.extension]
-    return Section("gained", "What the lengths gained", [table("Verdict of each task at each length", header, rows)])
+    scored = [
+        [plain(one.subject), count(length), plain(place), *map(_score, pair)]
+        for one in found.extension
+        for length, place, *pair in one.scores()
+    ]
+    scores = table("Scores, with 95 % intervals", ["Task", "Length", "Place", "Before", "After"], scored, heads=3)
+    body = [table("Verdict of each task at each length", header, rows), *([scores] if scored else [])]
+    return Section("gained", "What the lengths gained", body)
+
+
+def _score(row: Row | None) -> str:
+    return "not tested" if row is None else f"{value(row)} of {row.units}"
 
 
 def _extension(one: Extension, lengths: list[int]) -> list[str]:

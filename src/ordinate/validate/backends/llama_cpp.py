@@ -116,7 +116,7 @@ class LlamaCpp(Server):
         )
         writer = Writer(counting, 1.0, time.time_ns() % 2**32, read_words())
         self._probed = Probed(self._client, self.model, offers, counting, writer, ())
-        self.streams, self.deep = frozenset(points), True
+        self.streams, self.forces = frozenset(points), True
 
     @property
     def identity(self) -> Mapping[str, str]:

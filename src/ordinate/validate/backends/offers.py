@@ -1,11 +1,13 @@
-"""What a server offers beyond what its probe finds: the model's tokens, streams, and many likely tokens by id."""
+"""What a server offers beyond what its probe finds: the model's tokens, streams, and tokens of the caller's choice."""
+
+from typing import Any
 
 from ordinate.audit.server.client import ServerFault
-from ordinate.audit.server.replies import parse
+from ordinate.audit.server.replies import Reply, parse
 from ordinate.audit.server.server import PATHS, Endpoint, Server
 from ordinate.audit.server.tokenizers import Tokenizer as Tokens
 from ordinate.errors import InputError
-from ordinate.validate.backends.scoring import FEW
+from ordinate.validate.backends.scoring import BIAS
 from ordinate.validate.backends.streams import gathered
 from ordinate.validate.tokenizers import Tokenizer
 
@@ -14,6 +16,8 @@ STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
 
 # A prompt long enough to be one.
 _SHORT = 24
+# The second likeliest token has -0.69 at most, and with the bias 0: noise between two requests is far less. [nat]
+_SAME = 0.05
 
 
 class Counting(Tokens):
@@ -69,14 +73,34 @@ def streams(server: Server, endpoint: Endpoint) -> bool:
     return one.prompt_tokens == other.prompt_tokens
 
 
-def names_many(server: Server) -> bool:
-    """Whether it names as many of the likeliest tokens as it is asked for, by id."""
+def forces(server: Server) -> bool:
+    """Whether a bias decides which token is generated, and the log-probabilities named by id are those without it.
+
+    Only where the server also says that it reuses a prompt that it has read, and counts the ids that it is sent: a
+    request for each token would otherwise take the whole prompt's tokens each time, and could be of a part of it.
+    """
     if not (server.offers.ids and "completions" in server.offers.logprobs):
         return False
     prompt = server.writer.fresh(_SHORT)
-    body = {**server.body(prompt, 1, "completions"), "logprobs": FEW}
-    answer = server.client.post(PATHS["completions"], body, prompt.tokens + 1)
-    if answer.status >= 400:
+    body = {**server.body(prompt, 1, "completions"), "logprobs": 2}
+    plain = _likely(_reply(server, body))
+    if len(plain) < 2:
         return False
-    steps = parse(answer.data, server.client.url)[0].steps
-    return bool(steps) and sum(name.startswith("#") for name in steps[0].likely) >= FEW
+    second, value = sorted(plain.items(), key=lambda entry: entry[1])[-2]
+    again = _reply(server, {**body, "logit_bias": {second[1:]: BIAS}})
+    if again is None or not again.cached_tokens or again.prompt_tokens != len(body["prompt"]):
+        return False
+    made = f"#{again.steps[0].number}" if again.steps else ""
+    return made == second and abs(_likely(again).get(second, 0.0) - value) < _SAME
+
+
+def _reply(server: Server, body: dict[str, Any]) -> Reply | None:
+    answer = server.client.post(PATHS["completions"], body, len(body["prompt"]) + 1)
+    return parse(answer.data, server.client.url)[0] if answer.status < 400 else None
+
+
+def _likely(reply: Reply | None) -> dict[str, float]:
+    """The log-probabilities of tokens named by id in the first place."""
+    steps = reply.steps if reply is not None else ()
+    likely = steps[0].likely if steps else {}
+    return {name: value for name, value in likely.items() if name.startswith("#") and name[1:].isdigit()}

@@ -1,4 +1,9 @@
-"""Log-probabilities of given tokens from a server: by an echo of the prompt, or one token at a time."""
+"""Log-probabilities of given tokens from a server: by an echo of the prompt, or one token at a time.
+
+A server names the log-probability of the token that it generates. A bias makes that the token wanted; where the
+log-probabilities are those before the bias, as llama.cpp's are and vLLM's by default, this is its own, for the price of
+one token, where the list of a whole vocabulary takes seconds.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,11 +18,8 @@ from ordinate.validate.backends.base import Losses
 Ask = Callable[[Sequence[int], dict[str, Any]], Any]
 """Sends ids with settings to completions, and returns the answer's JSON."""
 
-FEW = 64
-"""A server that names so many of the likeliest tokens names as many as it is asked for."""
-
-# First the likeliest of the next tokens, then as many as any vocabulary has.
-_COUNTS = (512, 2**20)
+BIAS = 100.0
+"""Makes any token the one that is generated, [logit]; OpenAI's API allows no more."""
 
 
 class _Scores(msgspec.Struct):
@@ -71,42 +73,38 @@ def stepped(ask: Ask, ids: Sequence[int], last: int) -> Losses:
     """The losses of a prompt's last tokens, one request each; a server's cache holds what each has of the one before.
 
     Raises:
-        ServerFault: as for `next_tokens`
+        ServerFault: as for `forced`
     """
-    nats, top1 = [], []
-    for at in range(len(ids) - last, len(ids)):
-        likely = next_tokens(ask, ids[:at], [ids[at]])
-        nats.append(-likely[ids[at]])
-        top1.append(likely[ids[at]] >= max(likely.values()))
-    return Losses(np.array(nats, dtype=np.float64), np.array(top1, dtype=bool))
+    found = [forced(ask, ids[:at], ids[at]) for at in range(len(ids) - last, len(ids))]
+    nats, top1 = zip(*found, strict=True)
+    return Losses(-np.array(nats, dtype=np.float64), np.array(top1, dtype=bool))
 
 
-def next_tokens(ask: Ask, ids: Sequence[int], wanted: Sequence[int]) -> dict[int, float]:
-    """The log-probabilities of tokens in the place behind ids, those wanted and the likeliest, [nat].
+def forced(ask: Ask, ids: Sequence[int], token: int) -> tuple[float, bool]:
+    """The log-probability of a token in the place behind ids, [nat], and whether none is likelier.
 
     Raises:
-        ServerFault: one of those wanted is not named ("rubbish")
+        ServerFault: another was generated, its log-probability is not named, or the server counts other prompt tokens
+            than were sent, as one does that cuts them ("rubbish")
     """
-    likely: dict[int, float] = {}
-    for count in _COUNTS:
-        (reply, *_) = parse(ask(ids, {"max_tokens": 1, "logprobs": count}), "the server")
-        named = reply.steps[0].likely.items() if reply.steps else ()
-        likely = {int(name[1:]): value for name, value in named if name[1:].isdigit() and name[0] == "#"}
-        if all(number in likely for number in wanted):
-            return likely
-    missing = next(number for number in wanted if number not in likely)
-    raise ServerFault("rubbish", f"the server names {len(likely)} next tokens, and token {missing} is not among them")
+    (reply, *_) = parse(ask(ids, {"max_tokens": 1, "logprobs": 1, "logit_bias": {str(token): BIAS}}), "the server")
+    if reply.prompt_tokens not in (None, len(ids)):
+        raise ServerFault("rubbish", f"{len(ids)} tokens were sent, and the server counted {reply.prompt_tokens}")
+    step = reply.steps[0] if reply.steps else None
+    own = None if step is None else step.likely.get(f"#{token}")
+    if step is None or own is None or step.number != token:
+        made = "nothing" if step is None else f"token {step.number}"
+        raise ServerFault("rubbish", f"token {token} was asked for by a bias of {BIAS:g}, and the server made {made}")
+    return own, own >= max(step.likely.values())
 
 
 def chosen(ask: Ask, ids: Sequence[int], rows: Sequence[Sequence[int]]) -> tuple[float, ...]:
     """The log-probability of each row of tokens behind ids, whole, from one token's place after the other, [nat]."""
-    sums = [0.0] * len(rows)
-    wanted: dict[tuple[int, ...], list[int]] = {}
+    found: dict[tuple[int, ...], float] = {}
     for row in rows:
-        for at in range(len(row)):
-            wanted.setdefault(tuple(row[:at]), []).append(row[at])
-    # In the order of the rows, so that each begins as the one before it, which a cache then holds.
-    found = {begun: next_tokens(ask, [*ids, *begun], tokens) for begun, tokens in wanted.items()}
-    for index, row in enumerate(rows):
-        sums[index] = sum(found[tuple(row[:at])][row[at]] for at in range(len(row)))
-    return tuple(sums)
+        # In the order of the rows, so that each begins as the one before it, which a cache then holds.
+        for end in range(1, len(row) + 1):
+            begun = tuple(row[:end])
+            if begun not in found:
+                found[begun] = forced(ask, [*ids, *begun[:-1]], begun[-1])[0]
+    return tuple(sum(found[tuple(row[:end])] for end in range(1, len(row) + 1)) for row in rows)

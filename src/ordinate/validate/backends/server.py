@@ -15,7 +15,7 @@ from ordinate.audit.server.server import PATHS, Endpoint, Offers
 from ordinate.audit.server.server import Server as Probed
 from ordinate.errors import InputError, Unavailable, got, positive_integer
 from ordinate.validate.backends.base import Backend, Losses, Refusal, Reply
-from ordinate.validate.backends.offers import STREAMED, Counting, check_tokenizer, names_many, streams
+from ordinate.validate.backends.offers import STREAMED, Counting, check_tokenizer, forces, streams
 from ordinate.validate.backends.scoring import chosen, echoed, stepped
 from ordinate.validate.backends.stopping import stopped
 from ordinate.validate.backends.streams import gathered
@@ -55,7 +55,7 @@ class Server(Backend):
     Attributes:
         found: what it offers
         streams: the endpoints that stream as they are asked to
-        deep: whether it names as many of the likeliest tokens as it is asked for, by id
+        forces: whether it names the log-probability of any token that a bias makes it generate
         repeated: how many answers of each class made a request be sent again, or given up
 
     Raises:
@@ -87,7 +87,7 @@ class Server(Backend):
         try:
             self._probed = probe(self._client, model, Counting(tokenizer, url), limit, time.time_ns() % 2**32)
             self.streams = frozenset(point for point in self.found.endpoints if streams(self._probed, point))
-            self.deep = names_many(self._probed)
+            self.forces = forces(self._probed)
             check_tokenizer(self._probed, tokenizer)
         except Spent as spent:
             self.close()
@@ -95,7 +95,7 @@ class Server(Backend):
         except BaseException:
             self.close()
             raise
-        if self.found.ids and (self.found.echo or self.deep):
+        if self.found.ids and (self.found.echo or self.forces):
             self.offers = frozenset({"answer", "choices", "losses"})
 
     @property
@@ -159,7 +159,7 @@ class Server(Backend):
         )
 
     def choices(self, prompt: Prompt, options: Sequence[str]) -> tuple[float, ...]:
-        """By an echo of prompt and option, or one token after the other where the server names the likeliest by id."""
+        """By an echo of prompt and option, or one token after the other, each made the next by a bias."""
         if "choices" not in self.offers:
             return super().choices(prompt, options)
         rows = [continuation(self._tokenizer, option) for option in options]

@@ -87,8 +87,9 @@ class HuggingFaceTokenizer:
 
     @property
     def sha256(self) -> str:
-        """Of the `tokenizer.json` and the chat template."""
-        return hashlib.sha256(f"{self._content}\0{self.chat_template}".encode()).hexdigest()
+        """Of what `tokenizer.json` says, however it is spaced, of the chat template, and of what begins a text."""
+        said = json.dumps(json.loads(self._content), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(f"{said}\0{self.chat_template}\0{self.bos}".encode()).hexdigest()
 
     def encode(self, text: str) -> list[int]:
         """The ids of a text, nothing added; the written form of a special token becomes that token."""

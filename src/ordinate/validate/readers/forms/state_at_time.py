@@ -8,20 +8,12 @@ class StateAtTime(Form):
     """Where somebody was first, last, or on a day."""
 
     name = "state_at_time"
-    questions = (
-        pattern("In which town was {who} first of all?"),
-        pattern("In which town was {who} last of all?"),
-        pattern("In which town was {who} on day {day:number}?"),
-    )
+    questions = (pattern("In which town was {who} on day {day:number}?"),)
     sentences = (pattern("On day {day:number} {who} moved to {town}."),)
 
     def solve(self, page: Page) -> str:
-        own = sorted((int(fact["day"]), fact["town"]) for fact in page.told if fact["who"] == page.asked["who"])
-        if page.asked.form == 2:
-            own = [move for move in own if move[0] <= int(page.asked["day"])]
-        if not own:
-            return ""
-        return own[0 if page.asked.form == 0 else -1][1]
+        own = [(int(fact["day"]), fact["town"]) for fact in page.told if fact["who"] == page.asked["who"]]
+        return max((move for move in own if move[0] <= int(page.asked["day"])), default=(0, ""))[1]
 
     def candidates(self, page: Page) -> list[tuple[int, str]]:
         return [(fact.start, fact["town"]) for fact in page.told]
