@@ -1,7 +1,7 @@
 """Log-probabilities of given tokens from a server: by an echo of the prompt, or one token at a time.
 
 A server names the log-probability of the token that it generates. A bias makes that the token wanted; where the
-log-probabilities are those before the bias, as llama.cpp's are and vLLM's by default, this is its own, for the price of
+log-probabilities are those before the bias, as those of llama.cpp are, this is its own, for the price of
 one token, where the list of a whole vocabulary takes seconds.
 """
 
