@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from ordinate.cli.amounts import tokens_of
+from ordinate.cli.out_file import Out
 
 
 def command(
@@ -33,7 +34,7 @@ def command(
         Literal["text", "json", "sarif"] | None,
         typer.Option(help="What to write. Default: as --out ends, else text.", show_default=False),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="A file for what would be printed.")] = None,
+    out: Out = None,
     url: Annotated[
         str | None,
         typer.Option(help="A running OpenAI-compatible server, such as http://127.0.0.1:8080/v1."),

@@ -1,9 +1,10 @@
 """`ordinate check`: what is wrong or risky in a model's positional settings."""
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
+
+from ordinate.cli.out_file import Out
 
 # As `rules.engines()` has them; to ask it for the help alone would load every rule.
 ENGINES = (
@@ -32,7 +33,7 @@ def command(
         Literal["text", "json", "sarif", "github"] | None,
         typer.Option(help="What to write. Default: as --out ends, else text.", show_default=False),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="A file for what would be printed.")] = None,
+    out: Out = None,
     severity: Annotated[
         Literal["note", "warning", "error"], typer.Option(help="The least that is shown and counts for the exit code.")
     ] = "warning",

@@ -1,11 +1,11 @@
 """`ordinate describe`: what a model does with position."""
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from ordinate.cli.amounts import tokens_of
+from ordinate.cli.out_file import Out
 
 SOURCES = {"json": "always has them", "svg": "has no room for them"}
 
@@ -30,7 +30,7 @@ def command(
     sources: Annotated[
         bool, typer.Option("--sources", help="Say where each value was read (JSON always does).")
     ] = False,
-    out: Annotated[Path | None, typer.Option(help="A file for what would be printed.")] = None,
+    out: Out = None,
 ) -> None:
     """Say what a model does with position.
 

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from ordinate.cli.amounts import tokens_of
+from ordinate.cli.out_file import Out
 
 RUN = "run.json"
 """The file by which the folder of a validation is known."""
@@ -41,7 +42,7 @@ def command(
         Literal["text", "json"] | None,
         typer.Option(help="What to write. Default: as --out ends, else text.", show_default=False),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="A file for what would be printed.")] = None,
+    out: Out = None,
 ) -> int:
     """Compare two models, or what engines make of one, in frequencies, magnitude and angle; or two validations.
 

@@ -2,10 +2,14 @@
 
 import os
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from ordinate.errors import InputError
+
+Out = Annotated[Path | None, typer.Option(help="A file for what would be printed.")]
+"""The option, alike for every command that has it for nothing else."""
 
 ENDINGS = {
     ".htm": "html",

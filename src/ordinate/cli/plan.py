@@ -5,6 +5,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from ordinate.cli.out_file import Out
+
 
 def command(
     source: Annotated[
@@ -73,7 +75,7 @@ def command(
         Literal["text", "json"] | None,
         typer.Option(help="What to write. Default: as --out ends, else text.", show_default=False),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="A file for what would be printed.")] = None,
+    out: Out = None,
 ) -> int:
     """Say what a model's cache, tables, scratch and weights take, and what fits.
 

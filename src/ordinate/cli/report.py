@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from ordinate.cli.out_file import Out
+
 
 def command(
     results: Annotated[
@@ -21,7 +23,7 @@ def command(
         Literal["text", "json", "markdown", "md", "html"] | None,
         typer.Option(help="What to write. Default: as --out ends (.html, .md, .json), else text.", show_default=False),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="A file for what would be printed.")] = None,
+    out: Out = None,
 ) -> int:
     """Render what describe, diff, check, translate, prove, audit, validate, bench and plan found.
 
