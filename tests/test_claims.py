@@ -174,6 +174,7 @@ def test_the_page_has_every_claim_and_ten_questions(claims):
     for number, claim in enumerate(claims.CLAIMS, 1):
         assert f"## {number}. {claim.said}\n" in page
         assert claim.text() in page
+        assert not re.search(r"\de[+-]?\d", claim.text())
         used = set(re.findall(r"\{(\w+)[:}]", claim.why))
         assert used <= claim.numbers().keys()
     questions = re.findall(r"^### \d+\. (.*)\n\n.*\n\n(```|!\[)", page, flags=re.MULTILINE)

@@ -209,6 +209,13 @@ def test_describe_takes_the_length_for_a_dynamic_method(tmp_path, capsys):
     assert described["4096"][31] == pytest.approx(base ** (-62 / 64), rel=1e-12)
 
 
+def test_list_names_its_argument_as_its_help_does(capsys):
+    assert run(["list", "engines"]) == 2
+    assert "Invalid value for 'WHAT'" in capsys.readouterr().err
+    run(["list", "--help"])
+    assert "[WHAT]" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("things", ["schemes", "scalings", "models"])
 def test_list_prints_text_and_json_of_the_same_names(capsys, things):
     assert run(["list", things]) == 0

@@ -1,12 +1,14 @@
 """Thirteen things that are said of position, and the numbers that settle each, computed here."""
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
+from ordinate.describe.words import raised
 from ordinate.dialects import read
 from ordinate.errors import InputError
 from ordinate.ops import attend, rotate
@@ -40,8 +42,8 @@ class Claim:
     see: str
 
     def text(self) -> str:
-        """Why, with the numbers in it."""
-        return self.why.format(**self.numbers())
+        """Why, with the numbers in it, powers of ten as they are printed."""
+        return re.sub(r"\d[\d.]*e[+-]\d+", lambda found: raised(found[0]), self.why.format(**self.numbers()))
 
 
 def within(error: float, bound: float) -> float:
@@ -238,7 +240,7 @@ CLAIMS = (
     Claim(
         "The slowest sinusoid has frequency 1/base",
         "no: base^(−(d−2)/d)",
-        "With base 10,000 and d = 512 it is {frequency:.6e} rad a token, not 1e-4. Tensor2Tensor's layout spreads its "
+        "With base 10,000 and d = 512 it is {frequency:.6e} rad a token, not 1e-04. Tensor2Tensor's layout spreads its "
         "frequencies up to the end, and its slowest is {other_layout:.0e}.",
         slowest,
         "[chosen channels](pictures/sinusoid_curves.svg)",

@@ -58,6 +58,7 @@ def two_kinds(stretch: Any) -> Spec:
     return replace(spec, groups={"full_attention": full, "sliding_attention": local})
 
 
+UNSHARED = Heads(32, 32, 64, 64)
 GEMMA4 = {"heads": Heads(8, 4, 512, 512), "softmax_scale": 1.0}
 EXAMPLES: dict[str, Spec] = {
     "plain": example(),
@@ -80,6 +81,6 @@ EXAMPLES: dict[str, Spec] = {
     "multimodal": example(Multimodal(64, (8, 12, 12)), None, "qwen2_vl_text"),
     "two bases": two_kinds(None),
     "two scalings": two_kinds(Linear(4.0)),
-    "alibi": example(Alibi(heads=32), None, "bloom"),
-    "learned": example(LearnedPositions(64, 4096), None, "gpt2"),
+    "alibi": example(Alibi(heads=32), None, "bloom", heads=UNSHARED),
+    "learned": example(LearnedPositions(64, 4096), None, "gpt2", heads=UNSHARED),
 }

@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib.util
+import re
 from pathlib import Path
 from types import ModuleType
 
@@ -47,6 +48,26 @@ def test_what_is_known_by_hand_stands_in_the_table() -> None:
             for key, value in facts.items():
                 stands = getattr(known, key)
                 assert stands == value, f"run tools/make_architectures.py: {model_type} {key}"
+
+
+def test_architectures_without_key_value_heads_of_their_own_number_have_no_word_of_them_in_their_code() -> None:
+    from transformers.models.auto.configuration_auto import model_type_to_module_name
+
+    from ordinate.plan.known import decoders
+
+    package = importlib.util.find_spec("transformers")
+    assert package is not None
+    assert package.origin is not None
+    word = re.compile("num_key_value_heads|num_kv_heads|kv_n_heads|multi_query")
+    ungrouped = set()
+    for model_type in decoders():
+        folder = Path(package.origin).parent / "models" / model_type_to_module_name(model_type)
+        code = [file.read_text(encoding="utf-8") for file in folder.glob("modeling_*.py")]
+        if code and not word.search("".join(code)):
+            ungrouped.add(model_type)
+    known = {model_type for model_type in decoders() if getattr(huggingface.architecture(model_type), "grouped", True)}
+    # MPT's published code, unlike transformers', has attn_config.kv_n_heads.
+    assert ungrouped - {"mpt"} == {model_type for model_type in decoders() if model_type not in known}
 
 
 def test_a_composite_points_to_a_language_model_that_stands_in_the_table() -> None:

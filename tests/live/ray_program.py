@@ -22,7 +22,18 @@ ADDRESS = "127.0.0.1:6379"
 MEMORY = 80_000_000  # [byte], the least that Ray takes
 PATIENCE = 120.0  # [s]
 COMMAND = (sys.executable, "-c", "from ordinate.cli.dispatch import main; main()", "validate")
-ASKED = ("--backend", "simulated:noisy=0.9", "--suite", "smoke", "--tasks", "passkey", "--filler", "noise", "--json")
+ASKED = (
+    "--backend",
+    "simulated:noisy=0.9",
+    "--suite",
+    "smoke",
+    "--tasks",
+    "passkey",
+    "--filler",
+    "noise",
+    "--format",
+    "json",
+)
 LENGTHS = ("--lengths", "700,3000,6000,12000")
 
 

@@ -1,5 +1,7 @@
 """What fits, what is refused, and what a plan says of itself."""
 
+import contextlib
+import itertools
 import json
 import math
 
@@ -10,6 +12,7 @@ from ordinate.errors import InputError
 from ordinate.plan import Ranks, Request, plan
 from ordinate.plan.fitting import largest
 from ordinate.plan.ranks import rank_heads, stages
+from ordinate.plan.text import to_text
 
 LLAMA = models.published("llama-3-8b").config
 GEMMA = models.published("gemma-2-9b").config
@@ -244,6 +247,63 @@ def test_what_does_not_fit_is_offered_what_does():
     }
 
 
+def two_changes(name, target, batch, memory):
+    """Every pair of changes of different kinds that fits, by plans of their own: devices and sequences."""
+    kinds = {
+        "kv": [{"kv": kv} for kv in ("fp8", "int8", "int4")],
+        "tensor": [{"tensor": 2**power} for power in range(1, 7)],
+        "context": [{"context": 2**power} for power in range(1, 7)],
+        "batch": [{"batch": number} for number in range(batch - 1, 0, -1)],
+    }
+    found = set()
+    for first, second in itertools.combinations(kinds.values(), 2):
+        for one, other in itertools.product(first, second):
+            both = {"kv": "auto", "tensor": 1, "context": 1, "batch": batch} | one | other
+            ranks = Ranks(both["tensor"], 1, both["context"])
+            asked = Request(contexts=(target,), batches=(both["batch"],), kv=both["kv"], ranks=ranks, memory=memory)
+            with contextlib.suppress(InputError):  # ranks that do not divide the heads
+                if plan(name, asked).cells[0].fits:
+                    found.add((ranks.count, -both["batch"]))
+    return found
+
+
+@pytest.mark.parametrize(("batch", "memory"), [(1, 80), (1, 40), (2, 80)])
+def test_where_no_one_change_suffices_the_cheapest_two_are_listed(batch, memory):
+    found = plan("bloom", Request(batches=(batch,), target=2**20, memory=memory * 2**30)).ways.memory
+    pairs = [way for way in found if ", " in way.what]
+    assert all(way.fits for way in pairs)
+    assert not any(way.fits for way in found if way not in pairs)
+    assert 1 <= len(pairs) <= 3
+    costs = [(way.devices, -way.batch) for way in pairs]
+    assert costs == sorted(costs)
+    # Weights in fewer bits are no request of their own: without them nothing is cheaper than what is listed.
+    assert costs[0] <= min(two_changes("bloom", 2**20, batch, memory * 2**30))
+
+
+def test_what_two_changes_take_is_what_they_take_by_hand():
+    """BLOOM, 112 heads of 128 in 70 layers: 2^20 tokens on 8 tensor-parallel ranks times 16 context-parallel ones."""
+    found = plan("bloom", Request(target=2**20, memory=80 * 2**30)).ways.memory
+    (way,) = [way for way in found if ", " in way.what]
+    assert way.what == "8 tensor-parallel ranks, 16 context-parallel ranks"
+    assert (way.changes, way.devices, way.batch, way.kv) == ("devices", 128, 1, "bfloat16")
+    assert way.cache_bytes == 2 * 70 * 112 * 128 * 2 * 2**20 // (8 * 16)
+
+
+def test_two_changes_of_different_kinds_are_named_both():
+    found = plan("llama-3.1-70b", Request(batches=(8,), target=2**20, memory=80 * 2**30)).ways.memory
+    assert [(way.changes, way.what) for way in found if ", " in way.what] == [
+        ("devices and batch", "8 tensor-parallel ranks, batch 1"),
+        ("weights and devices", "weights in 4 bits, 64 context-parallel ranks"),
+        ("devices", "4 tensor-parallel ranks, 16 context-parallel ranks"),
+    ]
+
+
+def test_where_not_even_two_changes_suffice_that_is_said():
+    found = plan("bloom", Request(target=2**20, memory=2**30))
+    assert not any(", " in way.what for way in found.ways.memory)
+    assert "none of them fits, and no two of them together do" in to_text(found)
+
+
 def test_what_fits_is_offered_lighter_caches_alone():
     found = plan("llama-2-7b", Request(target=65536, memory=80 * 2**30)).ways
     assert {way.changes for way in found.memory} == {"nothing", "kv"}
@@ -353,6 +413,53 @@ def test_sizes_that_are_none_are_refused(key, value):
 def test_unrotated_keys_cost_nothing_more():
     """A cache of unrotated keys has the numbers of a rotated one; its turns are made when they are read."""
     assert any("unrotated" in note for note in plan("llama-3-8b").notes)
+
+
+UNGROUPED = {
+    "hidden_size": 4096,
+    "num_attention_heads": 32,
+    "num_hidden_layers": 4,
+    "max_position_embeddings": 2048,
+    "vocab_size": 50432,
+    "ffn_dim": 16384,
+    "intermediate_size": 16384,
+    "torch_dtype": "float16",
+}
+
+
+@pytest.mark.parametrize("model_type", ["gpt_neox", "opt"])
+@pytest.mark.parametrize("key", ["num_key_value_heads", "n_head_kv", "multi_query"])
+def test_a_number_of_key_value_heads_is_not_heeded_where_the_architecture_has_none(model_type, key):
+    config = UNGROUPED | {"model_type": model_type}
+    found, own = plan(config | {key: 8}), plan(config)
+    # 2 * 4 layers * 32 heads * 128 channels * 2 bytes.
+    assert found.token_bytes == own.token_bytes == 65536
+    assert found.layers[0].kind == "MHA"
+    assert found.weights == own.weights
+    said = f"{key} is 8, which the code of {model_type} does not read: each of its 32 query heads has a key"
+    assert any(said in note for note in found.notes)
+    assert not any(key in note for note in plan(config | {"num_key_value_heads": 32}).notes)
+
+
+@pytest.mark.parametrize("model_type", ["falcon", "gpt_bigcode"])
+def test_a_foreign_number_beside_multi_query_is_named(model_type):
+    found = plan({**UNGROUPED, "model_type": model_type, "multi_query": True, "num_key_value_heads": 8})
+    assert found.layers[0].kind == "MQA"
+    said = f"num_key_value_heads is 8, which the code of {model_type} does not read: all query heads share one key"
+    assert any(said in note for note in found.notes)
+
+
+@pytest.mark.parametrize("heads", [3, 5, 64])
+def test_key_value_heads_that_query_heads_cannot_share_are_refused(heads):
+    with pytest.raises(
+        InputError, match=f"key-value heads of full_attention must divide its 32 query heads, got {heads}"
+    ):
+        plan({**UNGROUPED, "model_type": "llama", "num_key_value_heads": heads})
+
+
+def test_numbers_in_notes_have_their_thousands_apart():
+    notes = plan("llama-2-7b", Request(contexts=(131072,))).notes
+    assert "131,072 tokens are more than the 4,096 that the files declare" in notes
 
 
 def test_rank_heads_of_one_rank_are_all():

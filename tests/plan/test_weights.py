@@ -172,6 +172,75 @@ def test_headers_and_shapes_say_the_same(directory, ranks):
     assert "shapes" in by_shapes.source
 
 
+FALCON = {
+    "model_type": "falcon",
+    "hidden_size": 64,
+    "num_attention_heads": 16,
+    "num_hidden_layers": 2,
+    "multi_query": True,
+    "parallel_attn": True,
+    "bias": False,
+    "vocab_size": 96,
+    "torch_dtype": "bfloat16",
+}
+
+
+def fused_directory(folder, key_value):
+    """Falcon's files: rows of 16 query heads and the key and value heads of 4 channels, in one matrix."""
+    config = FALCON if key_value == 1 else FALCON | {"new_decoder_architecture": True, "num_kv_heads": key_value}
+    (folder / "config.json").write_text(json.dumps(config))
+    tensors = {"transformer.word_embeddings.weight": (96, 64), "transformer.ln_f.weight": (64,)}
+    tensors["transformer.ln_f.bias"] = (64,)
+    for layer in range(2):
+        start = f"transformer.h.{layer}."
+        norms = ["input_layernorm"] if key_value == 1 else ["ln_attn", "ln_mlp"]
+        tensors |= {f"{start}{norm}.{part}": (64,) for norm in norms for part in ("weight", "bias")}
+        tensors |= {
+            f"{start}self_attention.query_key_value.weight": (64 + 2 * 4 * key_value, 64),
+            f"{start}self_attention.dense.weight": (64, 64),
+            f"{start}mlp.dense_h_to_4h.weight": (256, 64),
+            f"{start}mlp.dense_4h_to_h.weight": (64, 256),
+        }
+    safetensors(folder / "model.safetensors", tensors)
+    return folder
+
+
+@pytest.mark.parametrize("key_value", [1, 4])
+@pytest.mark.parametrize("tensor", [1, 2, 4, 8, 16])
+def test_of_a_fused_matrix_a_rank_has_its_queries_and_as_many_key_value_heads_as_engines_give_it(
+    tmp_path, key_value, tensor
+):
+    """As vLLM's QKVParallelLinear: queries are cut, key and value heads too, and copied where there are more ranks."""
+    found = plan(fused_directory(tmp_path, key_value), Request(contexts=(64,), ranks=Ranks(tensor)))
+    heads = 16 // tensor + 2 * max(key_value // tensor, 1)
+    even = (96 * 64 + 2 * (64 * 64 + 2 * 64 * 256)) // tensor
+    norms = 2 * 64 + 2 * (2 if key_value == 1 else 4) * 64
+    assert found.weights.rank_bytes == 2 * (even + 2 * heads * 4 * 64 + norms)
+    assert (found.layers[0].rank_heads, found.layers[0].copies) == (
+        max(key_value // tensor, 1),
+        max(tensor // key_value, 1),
+    )
+    config = json.loads((tmp_path / "config.json").read_text())
+    assert plan(config, Request(contexts=(64,), ranks=Ranks(tensor))).weights.rank_bytes == found.weights.rank_bytes
+
+
+@pytest.mark.parametrize(
+    ("name", "cut"),
+    [
+        ("transformer.h.0.attn.c_attn.weight", "fused"),
+        ("model.layers.0.self_attn.qkv_proj.weight", "fused"),
+        ("transformer.blocks.0.norm_attn_norm.attn.Wqkv.weight", "fused"),
+        ("blk.0.attn_qkv.weight", "fused"),
+        ("transformer.blocks.0.norm_attn_norm.attn.out_proj.weight", "even"),
+        ("model.layers.0.self_attn.kv_a_proj_with_mqa.weight", "whole"),
+        ("model.layers.0.linear_attn.in_proj_qkvz.weight", "even"),
+    ],
+)
+def test_a_matrix_is_cut_as_its_name_says(tmp_path, name, cut):
+    safetensors(tmp_path / "model.safetensors", {name: (8, 8)})
+    assert [part.cut for part in stored(tmp_path, None).parts] == [cut]
+
+
 def test_a_rank_has_its_share_and_copies_by_hand():
     """On 4 ranks: matrices a quarter, the 2 key-value heads a half each, norms whole."""
     found = plan(CONFIG, Request(contexts=(64,), ranks=Ranks(4))).weights

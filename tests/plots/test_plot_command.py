@@ -1,9 +1,11 @@
 """`ordinate plot`: one picture, its words, and one line where it cannot be."""
 
+import json
 import subprocess
 import sys
 
 import pytest
+from stored_results import STORED, stored
 
 from ordinate.cli import run
 
@@ -78,9 +80,24 @@ def test_what_cannot_be_drawn_is_one_line(arguments, words, capsys, tmp_path, mo
 
 @pytest.mark.parametrize("kind", ["loss_by_position", "depth_by_length", "memory"])
 def test_a_result_of_another_kind_is_named(kind, tmp_path, capsys):
+    for version in (0, 1):  # before there was a schema results had no kind; they are known by their keys
+        file = STORED / f"version_{version}" / "bench.json"
+        assert "got kind 'bench'" in refused(capsys, kind, str(file), "--out", str(tmp_path / "x.svg"))
+
+
+def test_a_result_of_another_version_of_the_schema_is_refused_with_the_command_that_writes_it_anew(tmp_path, capsys):
     file = tmp_path / "result.json"
-    file.write_text('{"kind": "bench", "schema_version": 1}')
-    assert "got kind 'bench'" in refused(capsys, kind, str(file), "--out", str(tmp_path / "x.svg"))
+    file.write_text(json.dumps(stored("plan") | {"schema_version": 0}))
+    said = refused(capsys, "memory", str(file), "--out", str(tmp_path / "x.svg"))
+    assert "has schema version 0, and this version of Ordinate reads 1: write it again with `ordinate plan" in said
+
+
+def test_a_result_as_large_as_a_report_takes_is_drawn_too(tmp_path):
+    plan = stored("plan")
+    plan["provenance"] |= {f"config.{number}": "config.json" for number in range(150_000)}
+    file = tmp_path / "result.json"
+    file.write_text(json.dumps(plan))
+    assert run(["plot", "memory", str(file), "--out", str(tmp_path / "x.svg")]) == 0
 
 
 def test_scaling_needs_a_target_and_a_method_needs_one_too(configs, tmp_path, capsys):
@@ -167,8 +184,6 @@ def test_stale_keys_of_any_number_are_as_many_as_were_asked_for(count):
 
 
 def test_numbers_of_an_axis_are_short_and_what_a_result_says_is_printable(tmp_path, capsys):
-    import json
-
     from ordinate.plots import _sources
     from ordinate.plots.memory import memory
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from matplotlib.text import Text
 
 from ordinate.describe.chart import COLOURS
 from ordinate.plots import caption, facts, plain, plot, plots, save, source_reader
@@ -78,6 +79,9 @@ def test_a_caption_with_numbers_comes_with_each(name, figures):
     assert said.endswith(".")
     assert "nan" not in said.lower().split()
     assert not re.search(r"  |\.\.|\bNone\b|\[\]", said)
+    # Powers of ten as they are printed, not as Python writes them.
+    words = [text.get_text() for text in figures[name].findobj(Text)]
+    assert not re.search(r"\de[+-]\d", " ".join([said, *words]))
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

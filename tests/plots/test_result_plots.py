@@ -61,8 +61,8 @@ def test_losses_of_a_validation_are_drawn_with_their_interval(results):
     ("change", "words"),
     [
         ({"kind": "bench"}, "prove or validate, got kind 'bench'"),
-        ({"schema_version": 7}, "schema version 1, got 7"),
-        ({"loss_by_position": None}, "this is not a proof"),
+        ({"schema_version": 7}, "has schema version 7, and this version of Ordinate reads 1"),
+        ({"loss_by_position": None}, "this is not a result of kind 'prove'"),
     ],
 )
 def test_another_result_has_no_loss_by_position(proof, change, words):
@@ -153,7 +153,43 @@ def test_what_does_not_fit_is_hollow(plan, lines):
     assert "one more token takes 524,288 bytes" in caption(ax)
 
 
-@pytest.mark.parametrize("change", [{"kind": "prove"}, {"schema_version": 2}, {"cells": 3}, {"cells": []}])
-def test_another_result_is_no_plan(plan, change):
-    with pytest.raises(InputError):
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"kind": "prove"}, "a result of plan, got kind 'prove'"),
+        ({"schema_version": 2}, "has schema version 2, and this version of Ordinate reads 1"),
+        ({"cells": 3}, "this is not a result of kind 'plan'"),
+        ({"cells": []}, "at least one context and batch"),
+    ],
+)
+def test_another_result_is_no_plan(plan, change, words):
+    with pytest.raises(InputError, match=words):
         plot("memory")(plan | change)
+
+
+def changed(plan, **values):
+    """A plan whose last cell has other values."""
+    return plan | {"cells": [*plan["cells"][:-1], plan["cells"][-1] | values]}
+
+
+@pytest.mark.parametrize("power", [53, 63, 64, 100, 498])
+def test_numbers_beyond_what_a_machine_word_holds_are_drawn_without_a_warning(plan, power, lines, recwarn):
+    figure = plot("memory")(changed(plan, context=2**power + 1, cache_bytes=2**power + 1))
+    figure.canvas.draw()
+    assert not list(recwarn)
+    x, y = lines(figure.axes[0])["16 sequences"]
+    assert (x[-1], y[-1]) == (2.0**power, 2.0 ** (power - 30))
+    labels = [label.get_text() for label in figure.axes[0].get_xticklabels()]
+    assert not any("e+" in label for label in labels)
+
+
+def test_a_model_that_keeps_nothing_has_no_memory_to_draw(plan):
+    nothing = plan | {"cells": [cell | {"cache_bytes": 0} for cell in plan["cells"]]}
+    with pytest.raises(InputError, match="llama-2-7b keeps no keys and values"):
+        plot("memory")(nothing)
+
+
+@pytest.mark.parametrize("key", ["context", "cache_bytes"])
+def test_a_number_beyond_what_axes_show_is_refused(plan, key):
+    with pytest.raises(InputError, match=r"must be at most 1e\+150 to be drawn"):
+        plot("memory")(changed(plan, **{key: 10**151}))

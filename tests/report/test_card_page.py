@@ -1,5 +1,6 @@
 """The page of a card: complete, without script, and safe from what servers say."""
 
+import re
 from html.parser import HTMLParser
 from itertools import pairwise
 
@@ -7,6 +8,7 @@ import pytest
 
 from ordinate.report import render
 from ordinate.report.card import to_html, write
+from ordinate.report.curves import Curve, curves
 from ordinate.validate.claims import Card, Claim, Failure, Figure, Row
 
 EVIL = "</script><script>alert(1)</script>\x1b[31m\x07<img src=http://example.org/x onerror=alert(2)>"
@@ -118,6 +120,23 @@ def test_curves_and_their_numbers_agree(card):
     # On a scale of doublings 256 to 1024 is two steps, and 1024 to 131072 seven.
     steps = [b[0] - a[0] for a, b in pairwise(first)]
     assert steps[1] / steps[0] == pytest.approx(7 / 2, rel=0.02)
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 8, 16])
+def test_lines_of_places_differ_in_stroke_or_marker_even_where_they_lie_on_each_other(count):
+    cells = [
+        Row("t", "retrieve", "answer", length, f"place {i}", 24, 0.9, 0.8, 1.0)
+        for i in range(count)
+        for length in (1024, 2048)
+    ]
+    text = curves([Curve("t", "answer", tuple(cells))])
+    keys = re.findall(r'<g class="(\w+)"><line class="joined"[^>]*></line>(<[^>]*>)', text)
+    assert len(keys) == len(set(keys)) == count
+    # The key of a place is its line: same role, same marker.
+    drawn = re.findall(r'<g class="(\w+)"><polyline class="joined"[^>]*></polyline><(\w+)', text)
+    assert sorted(drawn) == sorted((role, sign.partition(" ")[0].lstrip("<")) for role, sign in keys)
+    assert [role for role, _ in drawn].count("extended") == 1
+    assert drawn[-1][0] == "extended"
 
 
 def test_the_page_is_made_of_the_json_too(card):

@@ -68,3 +68,20 @@ def test_a_table_names_its_rows_and_columns():
         ("th", {"scope": "row"}),
     ]
     assert "".join(found.text) == "Whatabx1y2"
+
+
+def test_a_table_that_a_narrow_page_has_no_room_for_says_in_each_cell_of_which_column_it_is():
+    wide = ["a verdict that is long", "the reason for it, which is longer"]
+    found = Reader(table("What", ["Task", "Verdict", "Why"], [["x", *wide]]))
+    assert [(tag, dict(a)) for tag, a in found.tags if tag in ("table", "td") or "data-label" in a] == [
+        ("table", {"role": "table", "class": "stack"}),
+        ("th", {"role": "rowheader", "scope": "row", "data-label": "Task"}),
+        ("td", {"role": "cell", "data-label": "Verdict"}),
+        ("td", {"role": "cell", "data-label": "Why"}),
+    ]
+
+
+def test_markup_takes_no_room_and_a_name_with_its_value_has_enough():
+    marked = element("span", "1", class_="a class whose name is longer than a narrow page")
+    for header, row in ((["a", "b", "c"], ["x", marked, "2"]), (["a", "b"], ["x", "long " * 20])):
+        assert "data-label" not in table("What", header, [row])

@@ -192,6 +192,20 @@ def test_markdown_and_text_say_what_the_page_says(result):
         assert "".join(plain(cell).split()) in squeezed
 
 
+def test_a_fact_as_text_is_its_name_and_its_value():
+    text = to_text([page_of(stored("audit"))])
+    assert "Value:" not in text
+    assert "  Where: from token 7, layer 0, keys\n" in text
+
+
+def test_a_duration_as_a_bench_says_it_is_in_plain_digits():
+    bench = stored("bench")
+    bench["measurements"][0]["figures"][0] |= {"median": 5957.0, "interval": [5901.0, 6012.0], "unit": "us"}
+    text = to_text([page_of(bench)])
+    assert "5,960 µs" in text
+    assert "5,900 to 6,010" in text
+
+
 def test_markdown_and_text_let_nothing_hostile_through(attacked):
     page = page_of(attacked)
     markdown, text = to_markdown([page]), to_text([page])

@@ -193,7 +193,8 @@ def test_validate(more, ended, printed):
         *asked,
         "--out",
         "run",
-        "--json",
+        "--format",
+        "json",
         *more,
     ]
     found, _ = printed(*call)

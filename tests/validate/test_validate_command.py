@@ -42,7 +42,7 @@ def test_a_reader_that_reads_all_is_supported(tmp_path, capsys):
 
 
 def test_a_reader_with_a_window_is_refuted_beyond_it(tmp_path, capsys):
-    assert validate("--out", tmp_path / "run", "--json", reader="window=750") == 1
+    assert validate("--out", tmp_path / "run", "--format", "json", reader="window=750") == 1
     found = json.loads(capsys.readouterr().out)
     assert found["trials"][0]["verdicts"] == {"700": "supported", "1200": "refuted"}
     assert (found["ended"], found["shard"]) == ("complete", None)

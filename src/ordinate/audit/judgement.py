@@ -9,6 +9,7 @@ from ordinate.audit.comparison import Comparison, compare
 from ordinate.audit.diagnosis import Diagnosis, diagnose
 from ordinate.audit.localiser import localise
 from ordinate.audit.runs import Run
+from ordinate.describe.words import figures
 
 if TYPE_CHECKING:
     from ordinate.audit.subject import Subject
@@ -69,7 +70,8 @@ def _named(
         other = unseen()
         seen = compare(run, replace(other, of=()), distributions=False).max_difference
         if seen > subject.noise.threshold:
-            return Diagnosis(check.kinds[0], f"other tokens where none may look change the logits by {seen:.2g}")
+            change = figures(seen, 2)
+            return Diagnosis(check.kinds[0], f"other tokens where none may look change the logits by {change}")
     found = diagnose(subject, run, reference, where)
     return found if found.kind in check.kinds else Diagnosis(check.kinds[0], found.evidence, found.numbers)
 
@@ -90,10 +92,11 @@ def _size(outcome: Outcome) -> str:
     assert comparison is not None and threshold is not None  # noqa: S101, PT018 - for the type checker
     floor = outcome.numbers["noise_floor"]
     times = comparison.max_difference / floor if floor else float("inf")
+    apart = figures(comparison.max_difference, 2)
     if comparison.max_difference <= threshold:
-        return f"logits differ by {comparison.max_difference:.2g}, within {threshold:.2g}, and cached vectors differ"
+        return f"logits differ by {apart}, within {figures(threshold, 2)}, and cached vectors differ"
     agreed = "" if comparison.top1 is None else f", {comparison.top1:.0%} of tokens keep their successor"
-    return f"logits differ by up to {comparison.max_difference:.2g}, {times:.3g} times the noise floor{agreed}"
+    return f"logits differ by up to {apart}, {figures(times, 3)} times the noise floor{agreed}"
 
 
 def _place(where: Where) -> str:

@@ -46,7 +46,19 @@ def patterns(moved: Moved) -> list[tuple[str, str]]:
         return [("offset", words)]
     if bool((moved.stands == moved.stands[0]).all()):
         return [("clamped", f"all tokens stand at position {int(moved.stands[0])}")]
-    return [("offset", seen)]
+    if _steady(moved):
+        return [("offset", f"{seen}: each pass of a row is off by a number of its own")]
+    return [("unexplained", f"{seen}, and others where no one rule puts them")]
+
+
+def _steady(moved: Moved) -> bool:
+    """Whether the tokens of each pass are off by one number, which may differ from row to row and pass to pass."""
+    seen: dict[tuple[int, int], int] = {}
+    apart = (moved.stands - moved.tokens).tolist()
+    passes = zip(moved.before.tolist(), moved.starts.tolist(), strict=True)
+    return all(seen.setdefault(at, off) == off for at, off in zip(passes, apart, strict=True)) and len(seen) < len(
+        apart
+    )
 
 
 def _unturned(moved: Moved) -> Iterator[Tensor]:
@@ -83,6 +95,7 @@ _RULES: tuple[tuple[str, str, Callable[[Moved], Iterable[Tensor]]], ...] = (
     ("shared_position", "all tokens of a pass stand where its first does", lambda moved: [moved.starts]),
     ("rotation_count", "keys are not turned at all", _unturned),
     ("rotation_count", "keys are turned twice", lambda moved: [2 * moved.tokens]),
+    ("rotation_count", "keys are turned the wrong way", lambda moved: [-moved.tokens]),
     ("ring_index", "it is turned by its slot in the window's ring", _ring),
     ("padding", "what stands before the row's first token is counted", _slots),
     ("rows", "it has another row's position at its place", _other_rows),

@@ -12,7 +12,7 @@ import msgspec
 from ordinate.audit.base import Finding, Outcome, Where
 from ordinate.audit.kinds import KINDS
 from ordinate.audit.names import identifier
-from ordinate.describe.words import counted
+from ordinate.describe.words import counted, figures
 from ordinate.schema import SCHEMA_VERSION
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -150,10 +150,8 @@ def _facts(subject: Mapping[str, Any]) -> Iterator[str]:
         f"two rows of {counted(subject['length'], 'token')}; {counted(subject['passes'], 'forward pass', 'es')} over "
         f"{counted(subject['tokens'], 'token')}; {subject['seconds']:.0f} s"
     )
-    yield (
-        f"noise floor {subject['noise_floor']:.2g} logit: a fault differs by more than {subject['threshold']:.2g}, "
-        "or in a cached vector"
-    )
+    floor, threshold = figures(subject["noise_floor"], 2), figures(subject["threshold"], 2)
+    yield f"noise floor {floor} logit: a fault differs by more than {threshold}, or in a cached vector"
     yield "cache: transformers' own" if subject["regime"] is None else f"cache: Ordinate's, regime {subject['regime']}"
 
 

@@ -63,6 +63,8 @@ def _judged(keys: Keys, length: int) -> Diagnosis | None:
         return Diagnosis("rotation_count", "stored keys are not turned at all")
     if bool(wrong.any()) and torch.equal(fit.shifts[wrong], 2 * own[wrong]):
         return Diagnosis("rotation_count", "stored keys are turned twice")
+    if bool(wrong.any()) and torch.equal(fit.shifts[wrong], -own[wrong]):
+        return Diagnosis("rotation_count", "stored keys are turned the wrong way")
     expected = keys.group.attention_factor()
     longest = float(keys.magnitudes().sub(expected).abs().max())
     if not bool(wrong.any()) and longest > _LONGER * expected:

@@ -7,7 +7,7 @@ import typer
 
 def command(
     things: Annotated[
-        Literal["schemes", "scalings", "models", "plots"], typer.Argument(help="What to list.")
+        Literal["schemes", "scalings", "models", "plots"], typer.Argument(metavar="WHAT", help="What to list.")
     ] = "schemes",
     format: Annotated[Literal["text", "json"], typer.Option(help="What to print.")] = "text",
 ) -> None:

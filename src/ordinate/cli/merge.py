@@ -1,7 +1,7 @@
 """`ordinate merge`: shards of a run, put together and judged."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -9,14 +9,14 @@ import typer
 def command(
     runs: Annotated[list[Path], typer.Argument(help="Folders that `ordinate validate --shard i/n` wrote.")],
     out: Annotated[Path, typer.Option(help="The folder of the whole run; what was merged into it before stays.")],
-    json: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON.")] = False,
+    format: Annotated[Literal["text", "json"], typer.Option(help="How the verdicts are printed.")] = "text",
 ) -> int:
     """Put the shards of a run together and judge them; doing it again changes nothing.
 
     Runs that differ in anything but which part they are cannot be merged. The exit code is that of `ordinate
     validate`, and 3 where samples are missing: `ordinate validate --resume` on the merged folder takes them.
     """
-    from ordinate.cli.validate import shown
+    from ordinate.cli.verdicts import shown
     from ordinate.validate.cards import read_claims
     from ordinate.validate.running import Course
     from ordinate.validate.shards import merge
@@ -25,4 +25,4 @@ def command(
     folder, missing = merge(runs, out)
     why = f"{missing} samples of the plan are missing" if missing else ""
     course = Course("parts" if missing else "complete", why)
-    return shown(out, course, (folder.manifest, judge(folder, read_claims(out))), as_json=json)
+    return shown(out, course, (folder.manifest, judge(folder, read_claims(out))), format)

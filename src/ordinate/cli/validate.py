@@ -1,15 +1,12 @@
 """`ordinate validate`: does the long window work?"""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from ordinate.cli.amounts import bytes_of, lengths_of, tokens_of
 from ordinate.cli.suite_options import Filler, Lengths, Reserve, Seed, Suite, Tasks, To, names
-
-CONFIRMED = 1_000_000
-"""A run that may take more tokens than this is confirmed on a terminal."""
 
 
 def command(
@@ -89,7 +86,7 @@ def command(
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would take, and end.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask before a long run.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON.")] = False,
+    format: Annotated[Literal["text", "json"], typer.Option(help="How the verdicts are printed.")] = "text",
 ) -> int:
     """Ask a model tasks over a long text, at growing lengths, and say which lengths it uses.
 
@@ -101,7 +98,9 @@ def command(
     where neither is proved: a verdict is inconclusive, all tasks are at their floor, or a budget or a server ended the
     run before. A finished shard ends with 0.
     """
+    from ordinate.cli.course import run
     from ordinate.cli.dispatch import INTERRUPTED, OK
+    from ordinate.cli.verdicts import shown
     from ordinate.errors import InputError
     from ordinate.validate.opening import Opening
 
@@ -146,140 +145,10 @@ def command(
         raise InputError("--workers are of a Ray cluster: give its address with --ray")
     where = None if ray is None else (ray, workers)
     try:
-        found = _run(opening, asked, resume, out, budget, seconds, where, ask=not (yes or dry_run), dry=dry_run)
+        found = run(opening, asked, resume, out, budget, seconds, where, ask=not (yes or dry_run), dry=dry_run)
     except KeyboardInterrupt as interrupt:
         typer.echo(f"ordinate: {str(interrupt) or 'interrupted'}", err=True)
         return INTERRUPTED
     if found is None:
         return OK
-    return shown(*found, as_json=json)
-
-
-def _run(
-    opening: Any,
-    asked: dict[str, Any],
-    folder: Path | None,
-    out: Path | None,
-    budget: str | None,
-    seconds: float | None,
-    where: tuple[str, int | None] | None,
-    *,
-    ask: bool,
-    dry: bool,
-) -> tuple[Path, Any, Any] | None:
-    """The run's folder, its course and its verdicts; None where nothing was run.
-
-    Args:
-        where: a Ray cluster's address and how many workers it is to have; None: here
-    """
-    from contextlib import ExitStack
-    from shlex import quote
-
-    from ordinate.cli.progress import progress
-    from ordinate.errors import positive
-    from ordinate.validate.estimate import tokens
-    from ordinate.validate.opening import opened
-    from ordinate.validate.preparing import Asked, name_of, opening_of, prepare, resume
-    from ordinate.validate.running import Limits
-    from ordinate.validate.shards import shard
-    from ordinate.validate.validating import validate
-
-    limits = Limits(
-        tokens=None if budget is None else tokens(budget),
-        seconds=None if seconds is None else positive("--seconds", seconds),
-    )
-    part = asked.pop("shard")
-    wanted = None if folder is not None else Asked(**asked, shard=None if part is None else shard(part))
-    answers = opening if folder is None else opening_of(folder)
-    with ExitStack() as stack:
-        cluster = None
-        if where is None:
-            with progress() as report:
-                backend = stack.enter_context(opened(answers, report))
-        else:
-            import sys
-            from contextlib import redirect_stdout
-
-            from ordinate.validate.cluster.ray import RayCluster
-
-            # Ray prints there what its daemons report, whatever it is told.
-            stack.enter_context(redirect_stdout(sys.stderr))
-            cluster = stack.enter_context(RayCluster(where[0], answers, where[1]))
-            typer.echo(cluster.sentence, err=True)
-            backend = cluster.backend
-        ready = resume(folder, backend) if wanted is None and folder is not None else prepare(backend, wanted, opening)  # type: ignore[arg-type]
-        for sentence in (*ready.manifest.notes, *ready.estimate.sentences()):
-            typer.echo(sentence, err=True)
-        if dry or (ask and not _confirmed(ready.estimate, limits.tokens)):
-            return None
-        path = folder or out or Path(name_of(ready.manifest, opening))
-        try:
-            with progress() as report:
-                course, judged = validate(ready, path, limits=limits, progress=report, cluster=cluster)
-        except KeyboardInterrupt:  # what was answered is kept
-            how = f"; go on with: ordinate validate --resume {quote(str(path))}" if path.exists() else ""
-            raise KeyboardInterrupt(f"interrupted{how}") from None
-        return path, course, (ready.manifest, judged)
-
-
-def _confirmed(estimate: Any, budget: int | None) -> bool:
-    """Whether a long run is wanted; only a terminal is asked. The budget is of tasks alone."""
-    import sys
-
-    most = estimate.level_most + (estimate.most if budget is None else min(estimate.most, budget))
-    if most <= CONFIRMED or not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return True
-    return typer.confirm("Run it?", err=True)
-
-
-def shown(path: Path, course: Any, found: Any, *, as_json: bool) -> int:
-    """Write the card into the run's folder and print it; the exit code."""
-    import os
-    import sys
-
-    from ordinate.cli.dispatch import ENVIRONMENT, FINDINGS, OK
-    from ordinate.report.card import write
-    from ordinate.validate.cards import card_of
-
-    manifest, judged = found
-    code = {"supported": OK, "refuted": FINDINGS, "open": ENVIRONMENT}[judged.state]
-    if manifest.shard is not None:
-        code = OK
-    if course.ended != "complete" and code == OK:
-        code = ENVIRONMENT
-    card = card_of(path) if manifest.shard is not None else write(path)
-    try:
-        _print(path, course, found, card, as_json=as_json)
-    except BrokenPipeError:  # whoever reads it went away: the verdict stands all the same
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return code
-
-
-def _print(path: Path, course: Any, found: Any, card: Any, *, as_json: bool) -> None:
-    import json
-    import sys
-
-    from ordinate.schema import beginning
-    from ordinate.validate.written import to_text
-
-    manifest, judged = found
-    if as_json:
-        rows = [
-            {
-                "task": trial.task,
-                "measure": trial.measure,
-                "verdicts": {str(length): verdict for length, verdict in lengths.items()},
-            }
-            for trial, lengths in judged.verdicts
-        ]
-        shard = None if manifest.shard is None else f"{manifest.shard[0]}/{manifest.shard[1]}"
-        about = {"run": str(path), "ended": course.ended, "why": course.why, "tokens": course.tokens, "shard": shard}
-        typer.echo(json.dumps({**beginning("run"), **about, "trials": rows, "card": card.to_dict()}, indent=2))
-    else:
-        if manifest.shard is None:
-            typer.echo(to_text(card).rstrip("\n"))
-        if course.ended != "complete":
-            typer.echo(f"ended early: {course.why}")
-        typer.echo(f"written: {path}")
-    if sys.stdout is not None:
-        sys.stdout.flush()
+    return shown(*found, format)

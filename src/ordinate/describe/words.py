@@ -18,13 +18,35 @@ def number(value: float) -> str:
     return f"{value:,.6g}" if abs(value) < 1e6 else f"{value:,.0f}" if abs(value) < 1e15 else f"{value:.6g}"
 
 
+def figures(value: float, digits: int = 6) -> str:
+    """A number in so many significant digits as it is printed: thousands apart, powers of ten raised, a true minus.
+
+    >>> figures(0.5), figures(-1.4330125702369627e-05), figures(458917.0, 3), figures(9.1e-06, 2)
+    ('0.5', '−1.43301 × 10⁻⁵', '459,000', '9.1 × 10⁻⁶')
+    """
+    return raised(number(float(f"{value:.{digits}g}"))).replace("-", "−")
+
+
+def raised(written: str) -> str:
+    """A number as Python writes it, with a power of ten as it is printed.
+
+    >>> raised("1e-06"), raised("4.3e+24"), raised("16,384")
+    ('1 × 10⁻⁶', '4.3 × 10²⁴', '16,384')
+    """
+    mantissa, _, power = written.partition("e")
+    return f"{mantissa} × 10{str(int(power)).translate(_RAISED)}" if power else written
+
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
 def counted(count: float, thing: str, ending: str = "s") -> str:
     """A number of things, with the plural where it is not one.
 
     >>> counted(1, "token"), counted(8192, "token")
     ('1 token', '8,192 tokens')
     """
-    shown = f"{count:,}" if isinstance(count, int) else number(count)
+    shown = f"{count:,}" if isinstance(count, int) else raised(number(count))
     return f"{shown} {thing}{'' if count == 1 else ending}"
 
 

@@ -12,7 +12,7 @@ from ordinate.plan.fitting import MOST, largest
 from ordinate.plan.formats import Format, pair_of
 from ordinate.plan.keeping import Keeping, keeping
 from ordinate.plan.layers import Cached
-from ordinate.plan.ranks import stages
+from ordinate.plan.ranks import check_heads, stages
 from ordinate.plan.request import Request
 from ordinate.plan.result import Cell, Largest, LargestBatch, LargestContext
 from ordinate.plan.scratch import dense_bias_bytes, scratch_bytes
@@ -56,10 +56,12 @@ class Planner:
         """Read what planning needs of a model.
 
         Raises:
-            InputError: an unknown architecture, ranks that do not divide it, or a number that is missing
+            InputError: an unknown architecture, heads that no attention has, ranks that do not divide it, or a number
+                that is missing
         """
         spec = subject.spec
         kept = keeping(spec, subject.values, subject.file)
+        check_heads(spec.name, kept.layers)
         layers = kept.layers
         if request.expand_latent:
             layers = tuple(_expanded(subject, layers))
@@ -169,8 +171,9 @@ class Planner:
                 mine += [part] if place == last else []
             elif part.place in stage or (place == last and part.place >= stage.stop):
                 mine.append(part)
-        heads = max((cached.heads for cached in self.kept.layers if cached.kind == "attention"), default=1)
-        return rank_bytes(mine, self.request.ranks.tensor, heads)
+        shapes = [(cached.heads, cached.query_heads) for cached in self.kept.layers if cached.kind == "attention"]
+        heads, query_heads = max(shapes, default=(1, 1))
+        return rank_bytes(mine, self.request.ranks.tensor, heads, query_heads)
 
     def table_end(self) -> int | None:
         """The length at which a learned table of positions ends; None where there is none, [token]."""

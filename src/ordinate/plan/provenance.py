@@ -1,5 +1,6 @@
 """Where each number of a plan is from, and what to know of it."""
 
+from ordinate.describe.words import number
 from ordinate.plan.planner import Planner
 from ordinate.plan.tables import rotates
 
@@ -65,7 +66,7 @@ def notes(planner: Planner) -> tuple[str, ...]:
     declared = spec.window.declared
     over = [context for context in planner.contexts if declared is not None and context > declared]
     if over:
-        found.append(f"{max(over)} tokens are more than the {declared} that the files declare")
+        found.append(f"{number(max(over))} tokens are more than the {number(declared or 0)} that the files declare")
     names = {form.name for form in planner.formats}
     if "fp8" in names:
         found.append("fp8 has a scale in float32 for each 32 numbers; engines with one for a tensor have fp8_e4m3")

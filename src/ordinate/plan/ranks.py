@@ -1,5 +1,6 @@
 """How layers, heads and tokens are cut among devices, and what every one of them has a copy of."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ordinate.errors import InputError, positive_integer
@@ -27,6 +28,24 @@ class Ranks:
     @property
     def count(self) -> int:
         return self.tensor * self.pipeline * self.context
+
+
+def check_heads(name: str, layers: Iterable[Cached]) -> None:
+    """Refuse layers whose query heads cannot share the key and value heads that they say: no engine runs them.
+
+    Args:
+        name: of the model
+        layers: what its layers keep
+
+    Raises:
+        InputError: key and value heads that do not divide the query heads, or are more
+    """
+    for cached in layers:
+        if cached.kind in ("attention", "cross") and cached.query_heads % cached.heads:
+            raise InputError(
+                f"{name}: the key-value heads of {cached.name} must divide its {cached.query_heads} query heads, got "
+                f"{cached.heads}"
+            )
 
 
 def rank_heads(cached: Cached, tensor: int) -> tuple[int, int]:

@@ -208,10 +208,10 @@ class PositionWay(msgspec.Struct, frozen=True):
 
 
 class MemoryWay(msgspec.Struct, frozen=True):
-    """What a target takes, as asked or with one thing changed.
+    """What a target takes, as asked or with one thing changed, or two where no one thing suffices.
 
     Args:
-        changes: "nothing", "kv", "batch", "weights" or "devices"
+        changes: "nothing", "kv", "batch", "weights" or "devices"; of two kinds at once both, as in "kv and devices"
         what: the change in words
         kv: the format of the cache
         batch: sequences
@@ -238,7 +238,8 @@ class Ways(msgspec.Struct, frozen=True):
         context: the target, [token]
         batch: sequences that were asked for
         position: methods; empty where the trained length is not known
-        memory: as asked, in other formats of the cache and, where that does not fit, what else does or helps
+        memory: as asked, in other formats of the cache and, where that does not fit, what else does or helps; where
+            nothing does by itself, the cheapest pairs of changes that do
     """
 
     context: int

@@ -185,6 +185,8 @@ def _ways(ways: Ways) -> Iterator[str]:
     asked = f"{counted(ways.context, 'token')} at batch {number(ways.batch)}"
     yield f"ways to {asked}, for memory: any goes with any for positions"
     yield from _columns(head, rows)
+    if said and not any(one.fits for one in ways.memory):
+        yield "  none of them fits, and no two of them together do"
 
 
 def _columns(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -1,33 +1,20 @@
 """The ways to a target length: what position needs for it, and what makes memory suffice."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from ordinate import registry
 from ordinate.describe.words import counted
-from ordinate.errors import InputError
-from ordinate.plan.cost import check_ranks
-from ordinate.plan.fitting import largest
-from ordinate.plan.formats import formats, pair_of
+from ordinate.plan.changes import RANKS, as_asked, caches, pairs, weights
 from ordinate.plan.planner import FLOATS, Planner
 from ordinate.plan.result import MemoryWay, PositionWay, Ways
 from ordinate.plan.tables import rotates
-from ordinate.plan.weights import Part, Parts
+from ordinate.plan.weights import Part
 from ordinate.scaling.base import ScalingFacts
 from ordinate.schemes.learned import LearnedPositions
 from ordinate.spec import LayerGroup, Spec
 
 AS_IT_IS = "as it is"
 LONGER_TABLE = "longer table"
-OFFERED = ("fp8", "int8", "int4")
-"""Formats looked at beside the one asked for."""
-
-LIGHTER = {"8": 1.0, "4": 0.5}
-"""Bits of a weight, and its bytes: those of scales are not counted."""
-
-MOST_RANKS = 64
-"""More devices of one kind are not looked at."""
-
 # Gemma 4's own form of linear scaling, for its own kind of head.
 _NOT_OFFERED = ("proportional",)
 
@@ -40,18 +27,18 @@ def ways(planner: Planner, target: int) -> Ways:
         target: the length to reach, [token]
     """
     position = tuple(PositionWay(*found) for found in methods(planner.subject.spec, target))
-    return Ways(target, planner.request.batches[0], position, tuple(_memory(_longer(planner, target), target)))
+    return Ways(target, planner.request.batches[0], position, _memory(_longer(planner, target), target))
 
 
 def _longer(planner: Planner, target: int) -> Planner:
     """With the rows that a learned table needs for the target among the weights, where those are known."""
-    learned, weights = _learned(planner.subject.spec), planner.weights
+    learned, known = _learned(planner.subject.spec), planner.weights
     rows = _rows(planner.subject.spec, target)
-    if learned is None or weights is None or rows <= 0:
+    if learned is None or known is None or rows <= 0:
         return planner
     numbers = rows * learned.dim
     part = Part("more positions", numbers, "first", "whole", float(numbers * FLOATS[planner.dtype]))
-    return replace(planner, weights=replace(weights, parts=(*weights.parts, part)))
+    return replace(planner, weights=replace(known, parts=(*known.parts, part)))
 
 
 def _learned(spec: Spec) -> LearnedPositions | None:
@@ -64,69 +51,24 @@ def _rows(spec: Spec, target: int) -> int:
     return target - (spec.window.trained or spec.window.declared or 0)
 
 
-def _memory(planner: Planner, target: int) -> Iterator[MemoryWay]:
-    """As asked and in other formats; where a memory is given and that does not fit, what else makes it fit."""
-    batch = planner.request.batches[0]
-    asked = _way(planner, target, batch, "nothing", "as asked")
-    yield asked
-    same = {found.name for found in planner.formats}
-    for name in OFFERED:
-        if name in formats() and same != {name}:
-            yield _way(replace(planner, formats=pair_of(name)), target, batch, "kv", f"cache in {name}")
-    if asked.fits is not False:
-        return
-    fewer, _ = largest(lambda number: bool(planner.cell(target, number).fits), batch)
-    if fewer is not None:
-        yield _way(planner, target, fewer, "batch", f"batch {fewer}")
-    yield from _lighter(planner, target, batch)
-    for kind in ("tensor", "context"):
-        found = _devices(planner, target, batch, kind)
-        if found is not None:
-            yield found
+def _memory(planner: Planner, target: int) -> tuple[MemoryWay, ...]:
+    """As asked and in other formats; where a memory is given and that does not fit, what else makes it fit.
 
-
-def _way(planner: Planner, target: int, batch: int, changes: str, said: str) -> MemoryWay:
-    cell = planner.cell(target, batch)
-    kv = "/".join(dict.fromkeys(found.name for found in planner.formats))
-    devices = planner.request.ranks.count
-    return MemoryWay(
-        changes, said, kv, batch, devices, cell.cache_bytes, cell.weights_bytes, cell.total_bytes, cell.fits
-    )
-
-
-def _lighter(planner: Planner, target: int, batch: int) -> Iterator[MemoryWay]:
-    """Weights that are floats now, in fewer bits."""
-    weights = planner.weights
-    if weights is None or weights.dtype not in FLOATS:
-        return
-    for bits, size in LIGHTER.items():
-        share = size / FLOATS[weights.dtype]
-        parts = tuple(replace(part, bytes=part.bytes * share) for part in weights.parts)
-        light = replace(planner, weights=Parts(parts, None, weights.source))
-        yield _way(light, target, batch, "weights", f"weights in {bits} bits")
-
-
-def _devices(planner: Planner, target: int, batch: int, kind: str) -> MemoryWay | None:
-    """The fewest devices of a kind, doubled from those asked for, on which it fits."""
-    ranks = planner.request.ranks
-    count = 2 * getattr(ranks, kind)
-    while count <= MOST_RANKS:
-        more = replace(ranks, **{kind: count})
-        try:
-            check_ranks(more, planner.layers)
-        except InputError:  # this many do not divide it; twice as many do not either
-            return None
-        found = _way(
-            replace(planner, request=replace(planner.request, ranks=more)),
-            target,
-            batch,
-            "devices",
-            f"{count} {kind}-parallel ranks",
-        )
-        if found.fits:
-            return found
-        count *= 2
-    return None
+    Where nothing does by itself, the cheapest pairs of changes that do.
+    """
+    batch, asked = planner.request.batches[0], as_asked(planner)
+    found = [change.way(target, batch) for change in (asked, *caches(planner))]
+    if found[0].fits is not False:
+        return tuple(found)
+    found += filter(None, [asked.fewer(target, batch)])
+    found += [change.way(target, batch) for change in weights(planner)]
+    for more in RANKS.values():
+        ways = (change.way(target, batch) for change in more(planner))
+        # The fewest devices on which it fits.
+        found += filter(None, [next((way for way in ways if way.fits), None)])
+    if not any(way.fits for way in found):
+        found += pairs(planner, target, batch)
+    return tuple(found)
 
 
 def methods(spec: Spec, target: int) -> list[tuple[str, float, str]]:

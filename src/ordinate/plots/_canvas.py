@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ordinate.describe.chart import COLOURS
+from ordinate.describe.words import figures
 from ordinate.errors import InputError, got
 from ordinate.extras import need
 from ordinate.plots.base import caption
@@ -77,13 +78,8 @@ def _shown(value: float) -> str:
     >>> _shown(16384.0), _shown(-0.5), _shown(2.0**-14)
     ('16,384', '−0.5', '6.1 × 10⁻⁵')
     """
-    mantissa, _, power = f"{value:,.10g}".partition("e")
-    if power:
-        raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-        mantissa = f"{float(mantissa):.3g} × 10{raised}"
-    elif 0 < abs(value) < 0.1:
-        mantissa = f"{value:.3g}"
-    return mantissa.replace("-", "−")
+    written = f"{value:,.10g}"
+    return figures(value, 3) if "e" in written or 0 < abs(value) < 0.1 else written.replace("-", "−")
 
 
 def grid(ax: "Axes", axis: str = "y") -> None:

@@ -11,8 +11,7 @@ import numpy as np
 from ordinate import registry
 from ordinate.dialects import read
 from ordinate.errors import InputError, got
-from ordinate.files.json import read_json
-from ordinate.results.kinds import find
+from ordinate.results import find, read_file
 from ordinate.schemes.base import Rotary, Scheme
 from ordinate.spec import LayerGroup, Spec
 
@@ -101,7 +100,7 @@ def result(source: str, *kinds: str) -> Mapping[str, Any]:
     """A result: a command's JSON, or the folder of a run of `ordinate validate`.
 
     Raises:
-        InputError: no such file, or a result of another kind
+        InputError: no such file, no result that this version reads, or one of another kind
     """
     path = Path(source)
     if path.is_dir():
@@ -114,9 +113,9 @@ def result(source: str, *kinds: str) -> Mapping[str, Any]:
         folder = ", or the folder of its run" if "validate" in kinds else ""
         commands = " or ".join(f"`{find(kind).command}`" for kind in kinds)
         raise InputError(f"{source} is no file that exists: this plot needs the JSON of {commands}{folder}")
-    found = read_json(path, name=source)
-    if found.get("kind") not in kinds:
-        raise InputError(f"{source} must be a result of {' or '.join(kinds)}, got kind {got(found.get('kind'))}")
+    found = read_file(path)
+    if found["kind"] not in kinds:
+        raise InputError(f"{source} must be a result of {' or '.join(kinds)}, got kind {got(found['kind'])}")
     return found
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ordinate.describe.words import counted, number
+from ordinate.describe.words import counted, figures
 from ordinate.errors import positive_integer
 from ordinate.plots import _canvas, _sources
 from ordinate.plots.base import Facts, check_size, tokens
@@ -42,7 +42,7 @@ def alibi_penalties(scheme: Alibi, reach: int = 256, *, ax: "Axes | None" = None
         if head in named:
             step = max(reach // 8, 1)
             style = _canvas.look(named[head], marker=True, markevery=(named[head] * step // 8, step))
-            label = f"head {head}: {scheme.slopes[head]:.3g}"
+            label = f"head {head}: {figures(scheme.slopes[head], 3)}"
             ax.plot(distance, bias[head], label=label, linewidth=1.3, **style)
         else:
             ax.plot(distance, bias[head], label=f"_head {head}", color="#bbbbbb", linewidth=0.7, zorder=1)
@@ -54,13 +54,14 @@ def alibi_penalties(scheme: Alibi, reach: int = 256, *, ax: "Axes | None" = None
     _canvas.beside(ax, "slope [logit/token]")
     last = bias[:, -1]
     words = (
-        f"At {tokens(reach)} the penalty is from {number(float(f'{last.max():.3g}'))} to "
-        f"{number(float(f'{last.min():.4g}'))} logits: before softmax has its sum, a key there keeps "
-        f"{np.exp(last.max()):.2g} of its weight in the gentlest head, {np.exp(last.min()):.2g} in the steepest. "
+        f"At {tokens(reach)} the penalty is from {figures(last.max(), 3)} to "
+        f"{figures(last.min(), 4)} logits: before softmax has its sum, a key there keeps "
+        f"{figures(np.exp(last.max()), 2)} of its weight in the gentlest head, "
+        f"{figures(np.exp(last.min()), 2)} in the steepest. "
         "No distance is forbidden."
     )
     if bias.min() < -20:
-        words += " Below -20 logits lines are cut off."
+        words += " Below −20 logits lines are cut off."
     return _canvas.finished(ax, f"ALiBi's penalty, {counted(scheme.heads, 'head')}", words)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ordinate.describe.wavelengths import reaches
-from ordinate.describe.words import counted, number
+from ordinate.describe.words import counted, figures
 from ordinate.plots import _canvas, _sources
 from ordinate.plots.base import Facts, tokens
 from ordinate.schemes.alibi import Alibi
@@ -42,7 +42,7 @@ def alibi_slopes(scheme: Alibi, *, ax: "Axes | None" = None) -> "Figure":
     ax.set_ylabel("slope [logit/token]")
     reach = reaches(slopes)
     steepest, gentlest = float(f"{reach.min():.4g}"), float(f"{reach.max():.4g}")
-    said = f"The steepest of {heads} heads loses a logit in {tokens(steepest)}, the gentlest in {number(gentlest)}"
+    said = f"The steepest of {heads} heads loses a logit in {tokens(steepest)}, the gentlest in {figures(gentlest)}"
     if heads == 1:
         said = f"The head loses a logit in {tokens(steepest)}"
     words = f"{said}. Nothing is forbidden: a far key is weighed less, by e to the penalty."

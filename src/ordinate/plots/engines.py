@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ordinate.describe.words import counted, number
+from ordinate.describe.words import counted, figures
 from ordinate.dialects import configuration
 from ordinate.errors import InputError
 from ordinate.plots import _canvas, _sources
@@ -138,7 +138,7 @@ def _label(reading: Reading, own: float) -> str:
     shown = ", ".join(reading.names)
     if len(reading.names) > 6:
         shown = ", ".join(reading.names[:6]) + f" and {len(reading.names) - 6} more"
-    return shown if abs(reading.magnitude / own - 1) <= SAME else f"{shown}; magnitude {number(reading.magnitude)}"
+    return shown if abs(reading.magnitude / own - 1) <= SAME else f"{shown}; magnitude {figures(reading.magnitude)}"
 
 
 def _words(readings: Sequence[Reading], refused: Mapping[str, str], own: float, asked: int) -> str:
@@ -160,9 +160,9 @@ def _departure(reading: Reading, own: float) -> str:
     parts = []
     apart = np.abs(np.log(np.maximum(reading.share, 1e-300)))
     if apart.max() > SAME:
-        parts.append(f"pair {int(apart.argmax())} at {reading.share[apart.argmax()]:.3g} of its frequency")
+        parts.append(f"pair {int(apart.argmax())} at {figures(reading.share[apart.argmax()], 3)} of its frequency")
     if abs(reading.magnitude / own - 1) > SAME:
-        parts.append(f"magnitude {number(reading.magnitude)} for {number(own)}")
+        parts.append(f"magnitude {figures(reading.magnitude)} for {figures(own)}")
     return ", ".join(parts)
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ordinate.describe.words import number
+from ordinate.describe.words import figures, number
 from ordinate.errors import InputError
 from ordinate.plots import _canvas, _sources
 from ordinate.plots.base import Facts
@@ -61,7 +61,7 @@ def fire(
     words = (
         f"Head {head}{' at starting values' if learned is None else ''}: from the query itself to the first token the "
         f"bias goes, for a query {', '.join(said)}. Distance counts as a share of the query's position (of "
-        f"{number(scheme.threshold)} at least, before training): a longer text stretches the same curve."
+        f"{figures(scheme.threshold)} at least, before training): a longer text stretches the same curve."
     )
     return _canvas.finished(ax, "FIRE over distance", words)
 

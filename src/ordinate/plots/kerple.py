@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ordinate.describe.words import counted, number
+from ordinate.describe.words import counted, figures
 from ordinate.errors import positive_integer
 from ordinate.plots import _canvas, _sources
 from ordinate.plots.base import Facts, check_size, tokens
@@ -44,7 +44,7 @@ def kerple(
         step = max(reach // 8, 1)
         style = _canvas.look(head, marker=True, markevery=(head * step // max(scheme.heads, 1), step))
         r1, r2 = (float(np.abs(values[name])[head]) for name in ("r1", "r2"))
-        ax.plot(distance, bias[head], label=f"head {head}: {r1:.2g}, {r2:.2g}", **style)
+        ax.plot(distance, bias[head], label=f"head {head}: {figures(r1, 2)}, {figures(r2, 2)}", **style)
     _canvas.grid(ax)
     _canvas.thousands(ax.xaxis)
     ax.set_xlabel("distance of query and key [token]")
@@ -54,9 +54,9 @@ def kerple(
     doubled = scheme.by_distance(np.array([2 * reach]), values)[:, 0] - last
     words = (
         f"The {kernel} kernel of {counted(scheme.heads, 'head')}{' at starting values' if learned is None else ''}: at "
-        f"{tokens(reach)} the bias is from {number(float(f'{last.max():.3g}'))} to "
-        f"{number(float(f'{last.min():.3g}'))} logits, and twice as far costs another "
-        f"{number(float(f'{-doubled.max():.3g}'))} to {number(float(f'{-doubled.min():.3g}'))}."
+        f"{tokens(reach)} the bias is from {figures(last.max(), 3)} to "
+        f"{figures(last.min(), 3)} logits, and twice as far costs another "
+        f"{figures(-doubled.max(), 3)} to {figures(-doubled.min(), 3)}."
     )
     return _canvas.finished(ax, f"KERPLE, {kernel} kernel", words)
 

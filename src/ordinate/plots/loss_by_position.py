@@ -9,7 +9,8 @@ from ordinate.describe.words import number
 from ordinate.errors import InputError, got
 from ordinate.plots import _canvas, _sources
 from ordinate.plots.base import Facts, tokens, word
-from ordinate.prove.result import SCHEMA_VERSION, Proof
+from ordinate.prove.result import Proof
+from ordinate.results import read
 from ordinate.validate.claims import Row, card
 
 if TYPE_CHECKING:
@@ -48,12 +49,7 @@ def loss_by_position(result: Mapping[str, Any], *, ax: "Axes | None" = None) -> 
 
 
 def _proof(result: Mapping[str, Any]) -> Proof:
-    if result.get("schema_version") != SCHEMA_VERSION:
-        raise InputError(f"a proof must be of schema version {SCHEMA_VERSION}, got {got(result.get('schema_version'))}")
-    try:
-        return msgspec.convert(result, Proof)
-    except msgspec.ValidationError as error:
-        raise InputError(f"this is not a proof: {error}") from error
+    return msgspec.convert(read(result), Proof)
 
 
 def _of_proof(proof: Proof, ax: "Axes | None") -> "Figure":

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ordinate.describe.words import counted, number
+from ordinate.describe.words import counted, figures, number
 from ordinate.errors import InputError
 from ordinate.plots import _canvas, _sources
 from ordinate.plots.base import Facts
@@ -70,7 +70,7 @@ def rotation(
                 label=f"position {number(positions[hand])}" if index == 0 else "_hand",
             )
         ax.text(x, -1.25, f"pair {pair}", ha="center", va="top", fontsize="small")
-        ax.text(x, -1.75, f"{frequencies[pair]:.2g}", ha="center", va="top", fontsize="small")
+        ax.text(x, -1.75, figures(frequencies[pair], 2), ha="center", va="top", fontsize="small")
     ax.set_xlim(-1.3, 2.6 * (len(pairs) - 1) + 1.3)
     ax.set_ylim(-2.9, 1.2)
     ax.text(-1.3, -2.4, "below each pair: its frequency [rad/token]", va="top", fontsize="small", color=_canvas.FAINT)
@@ -101,7 +101,7 @@ def _words(group: LayerGroup, positions: tuple[int, int], pairs: Sequence[int], 
 
 
 def _rad(value: float) -> str:
-    return number(float(f"{value:.3g}"))
+    return figures(value, 3)
 
 
 def from_sources(

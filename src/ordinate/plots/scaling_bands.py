@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ordinate.describe.words import number
+from ordinate.describe.words import figures, number
 from ordinate.errors import InputError, positive_integer
 from ordinate.extend.methods import methods, stretch
 from ordinate.plots import _canvas, _sources
@@ -67,7 +67,7 @@ def scaling_bands(
     factor = target / trained
     ax.axhline(factor, color=_canvas.FAINT, linewidth=0.9)
     ax.annotate(
-        f"target / trained = {number(factor)}",
+        f"target / trained = {figures(factor)}",
         (0, factor),
         xycoords=("axes fraction", "data"),
         xytext=(4, 4),
@@ -140,7 +140,7 @@ def _words(slowed: Mapping[str, np.ndarray], turns: np.ndarray, trained: int, ta
 
 
 def _three(value: float) -> str:
-    return number(float(f"{value:.3g}"))
+    return figures(value, 3)
 
 
 def from_sources(

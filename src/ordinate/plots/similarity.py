@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ordinate.describe.words import counted, number
+from ordinate.describe.words import counted, figures, number
 from ordinate.errors import InputError, positive_integer
 from ordinate.plots import _canvas, _sources
 from ordinate.plots.base import Facts, check_size
@@ -78,7 +78,7 @@ def _words(alike: np.ndarray, count: int) -> str:
     if spread <= EVEN:
         text = "It depends on the distance alone, the same on both sides: it says how far, not in which direction. "
     else:
-        text = f"It does not depend on the distance alone: equal distances differ by up to {spread:.2g}. "
+        text = f"It does not depend on the distance alone: equal distances differ by up to {figures(spread, 2)}. "
     mean = np.array([np.diagonal(alike, offset).mean() for offset in range(count)])
     below = np.flatnonzero(mean < 0.5)
     rises = int((np.diff(mean) > EVEN).sum())

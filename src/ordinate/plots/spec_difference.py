@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ordinate.describe.words import number
+from ordinate.describe.words import figures
 from ordinate.errors import InputError
 from ordinate.plots import _canvas, _sources
 from ordinate.plots.base import Facts, pairs, word
@@ -90,11 +90,11 @@ def _words(a: LayerGroup, b: LayerGroup, share: np.ndarray, length: int | None, 
     if not changed:
         text = lead + ("The only pair turns alike" if len(share) == 1 else f"All {len(share)} pairs turn alike")
     else:
-        low, high = number(float(f"{share.min():.4g}")), number(float(f"{share.max():.4g}"))
+        low, high = figures(share.min(), 4), figures(share.max(), 4)
         text = f"{lead}{changed} of {pairs(len(share))} turn at another rate, from {low} to {high} of the first model's"
     factors = a.attention_factor(length), b.attention_factor(length)
     if abs(factors[1] / factors[0] - 1) > SAME:
-        text += f"; the magnitude {number(factors[0])} becomes {number(factors[1])}"
+        text += f"; the magnitude {figures(factors[0])} becomes {figures(factors[1])}"
     return text + "."
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ordinate.describe.words import counted, number
+from ordinate.describe.words import counted, figures, number
 from ordinate.errors import InputError, non_negative_integer, positive, positive_integer
 from ordinate.extras import need
 from ordinate.plots import _canvas, _sources
@@ -144,15 +144,15 @@ def stale_keys(
     ax.set_ylabel("error, of a key's length [1]")
     _canvas.legend(ax, loc="center right")
     change = (
-        f"base {number(base)}" if base is not None else f"a shift by {tokens(drop or 0)} behind the first {keep_first}"
+        f"base {figures(base)}" if base is not None else f"a shift by {tokens(drop or 0)} behind the first {keep_first}"
     )
-    wrong, most, left = int((found.stale > 0.1).sum()), float(f"{found.stale.max():.3g}"), found.turned.max()
-    one = wrong == 1
+    wrong, most, left = int((found.stale > 0.1).sum()), figures(found.stale.max(), 3), found.turned.max()
+    one, floor = wrong == 1, figures(FLOOR).removeprefix("1 × ")
     words = (
         f"{tokens(count)} {'is' if count == 1 else 'are'} cached, then comes {change}. Left as they lay, "
         f"{number(wrong)} of {counted(len(found.stale), 'key')} {'is' if one else 'are'} wrong by more than a tenth of "
-        f"{'its' if one else 'their'} length, {number(most)} at most; nothing fails. After `{what}` of the cache the "
-        f"largest error is {f'{left:.1e}' if left > FLOOR else 'below 1e-06, rounding'}."
+        f"{'its' if one else 'their'} length, {most} at most; nothing fails. After `{what}` of the cache the "
+        f"largest error is {figures(left, 2) if left > FLOOR else f'below {floor}, rounding'}."
     )
     return _canvas.finished(ax, f"Cached keys after {change}", words)
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ordinate.describe.words import counted
+from ordinate.describe.words import counted, figures
 from ordinate.errors import InputError, positive_integer
 from ordinate.plots import _canvas, _sources
 from ordinate.plots.base import Facts, check_size
@@ -63,7 +63,7 @@ def transformer_xl(
     ax.set_ylabel("part of the score [logit]")
     _canvas.beside(ax, "")
     spread = {name: float(np.ptp(term)) for name, term in terms.items()}
-    moving = ", ".join(f"{name} by {value:.2g}" for name, value in spread.items() if value > 1e-12)
+    moving = ", ".join(f"{name} by {figures(value, 2)}" for name, value in spread.items() if value > 1e-12)
     words = (
         f"Of the four terms of one query and key, two change with distance ({moving} logits over "
         f"{counted(reach, 'token')}), the two products of content alone do not."

@@ -7,7 +7,7 @@ import numpy as np
 
 from ordinate.describe.wavelengths import unfinished
 from ordinate.describe.wavelengths import wavelengths as of_group
-from ordinate.describe.words import number
+from ordinate.describe.words import figures, number
 from ordinate.errors import InputError, positive_integer
 from ordinate.plots import _canvas, _sources
 from ordinate.plots.base import Facts, pairs, tokens, word
@@ -126,7 +126,7 @@ def _words(
 ) -> str:
     finite = values[np.isfinite(values)]
     lead = f"In {name}: " if name else ""
-    text = f"{lead}{pairs(len(values))} turn once in {number(float(f'{finite.min():.4g}'))} to " if len(finite) else ""
+    text = f"{lead}{pairs(len(values))} turn once in {figures(finite.min(), 4)} to " if len(finite) else ""
     text += f"{tokens(float(f'{finite.max():.4g}'))}. " if len(finite) else f"{lead}no pair turns. "
     if len(finite) < len(values):
         text += f"{pairs(len(values) - len(finite))} of {len(values)} do not turn at all. "

@@ -2,7 +2,7 @@
 
 import math
 
-from ordinate.report.numbers import figures
+from ordinate.describe.words import raised
 
 MOST = 1e150
 """Numbers of a chart lie between minus this and this, so that all that is computed from them is finite."""
@@ -65,9 +65,5 @@ def short(value: float) -> str:
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if size <= abs(value) < 1e12:
             return f"{value / size:g}{letter}"
-    return figures(value).replace("1 × 10", "10", 1) if _bare(value) else figures(value)
-
-
-def _bare(value: float) -> bool:
-    """Whether a number is written as a power of ten alone."""
-    return f"{value:g}".lstrip("-").startswith("1e")
+    shown = raised(f"{value:g}").replace("-", "−")
+    return shown.replace("1 × ", "", 1) if shown.lstrip("−").startswith("1 × ") else shown

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ordinate.errors import InputError
 from ordinate.report.axes import MOST, decades, drawable, short, ticks
 from ordinate.report.chart import WIDTHS, Line
+from ordinate.report.drawing import drawing
 from ordinate.report.markup import Markup, element
 
 _LINE, _THICK, _GAP, _TOP, _FOOT, _LEFT, _RIGHT = 15.0, 12.0, 14.0, 8.0, 46.0, 12.0, 16.0
@@ -82,7 +83,6 @@ class Bars:
             form: a word for this size, which makes ids unique and is the element's class
         """
         scale = _Scale(self, width)
-        title, summary = f"{self.name}-{form}-title", f"{self.name}-{form}-summary"
         bottom = float(height) - _FOOT
         parts = [*_ticks(scale, self._top, bottom)]
         for row, (value, words) in enumerate(self.marks):
@@ -97,16 +97,8 @@ class Bars:
             y += _LINE * len(names) + _THICK + _GAP
         middle = (_LEFT + width - _RIGHT) / 2
         parts.append(element("text", self.label, class_="label", x=middle, y=float(height - 8), text_anchor="middle"))
-        return element(
-            "svg",
-            element("title", self.title, id=title),
-            element("desc", self.summary, id=summary),
-            *parts,
-            class_=form,
-            role="img",
-            aria_labelledby=f"{title} {summary}",
-            viewBox=f"0 0 {width} {height}",
-        )
+        name = f"{self.name}-{form}"
+        return drawing(name, self.title, parts, width=width, height=height, summary=self.summary, form=form)
 
 
 class _Scale:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ordinate.errors import InputError
 from ordinate.report.axes import MOST, drawable, ratios, short, ticks
+from ordinate.report.drawing import drawing
 from ordinate.report.markup import Markup, element
 
 WIDTHS = {"wide": 720, "narrow": 360}
@@ -98,22 +99,16 @@ class Chart:
             form: a word for this size, which makes ids unique and is the element's class
         """
         frame = _Frame(self, width, height)
-        title, summary = f"{self.name}-{form}-title", f"{self.name}-{form}-summary"
         marked = [*_marks(self, frame), *_levels(self, frame)]
-        return element(
-            "svg",
-            element("title", self.title, id=title),
-            element("desc", self.summary, id=summary),
+        parts = [
             *_axes(self, frame),
             *[stroke for stroke, _ in marked],
             *[_line(line, frame) for line in self.lines],
             # Last, so that no line goes through a word.
             *[word for _, word in marked],
-            class_=form,
-            role="img",
-            aria_labelledby=f"{title} {summary}",
-            viewBox=f"0 0 {width} {height}",
-        )
+        ]
+        name = f"{self.name}-{form}"
+        return drawing(name, self.title, parts, width=width, height=height, summary=self.summary, form=form)
 
 
 class _Frame:

@@ -5,6 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ordinate.report.axes import ticks
+from ordinate.report.chart import ROLES, marker
+from ordinate.report.drawing import drawing
+from ordinate.report.figure import sample
 from ordinate.report.markup import Markup, element
 from ordinate.validate.claims import Row
 from ordinate.validate.statistics.retention import RETAINED
@@ -13,8 +16,6 @@ from ordinate.validate.written import plain
 
 WIDTH, HEIGHT = 240, 168
 LEFT, RIGHT, TOP, BOTTOM = 36.0, 10.0, 26.0, 30.0
-DASHES = ("none", "5 3", "2 2", "7 2 2 2", "1 3")
-"""Of the lines of places, so that they are told apart without colour."""
 
 
 @dataclass(frozen=True)
@@ -51,33 +52,36 @@ def _chart(curve: Curve, number: int) -> Markup:
     parts = [*_axes(frame), _band(lines[worst], frame)]
     if curve.measure == "answer":
         parts.append(_asked(lines[worst], curve.chance or 0.0, frame))
-    for place, dash in zip(places, DASHES * (1 + len(places) // len(DASHES)), strict=False):
-        path = " ".join(f"{frame.x(row.length):g},{frame.y(row.value):g}" for row in lines[place])
-        look = "curve worst" if place == worst else "curve"
-        parts.append(element("polyline", class_=look, points=path, stroke_dasharray=dash))
-        if place == worst:
-            parts += [
-                element("circle", class_="dot", cx=frame.x(r.length), cy=frame.y(r.value), r=2.5) for r in lines[place]
-            ]
-    title, unit = f"curve-{number}", "share right" if curve.measure == "answer" else "nat"
+    looks = _looks(places, worst)
+    # The worst last, over all others.
+    parts += [_line(lines[place], looks[place], frame) for place in sorted(places, key=lambda place: place == worst)]
+    unit = "share right" if curve.measure == "answer" else "nat"
     summary = f"{curve.title}: {unit} by length in tokens; the band is that of {plain(worst)}"
-    svg = element(
-        "svg",
-        element("title", summary, id=title),
-        element("text", unit, class_="tick", x=2, y=14),
-        *parts,
-        role="img",
-        aria_labelledby=title,
-        viewBox=f"0 0 {WIDTH} {HEIGHT}",
-    )
+    parts.insert(0, element("text", unit, class_="tick", x=2, y=14))
+    svg = drawing(f"curve-{number}", summary, parts, width=WIDTH, height=HEIGHT)
     marked = " (worst)" if len(places) > 1 and curve.measure != "language" else ""
     keys = [
-        element("li", _key(dash, place == worst), " ", plain(place) + (marked if place == worst else ""))
-        for place, dash in zip(places, DASHES * (1 + len(places) // len(DASHES)), strict=False)
+        element("li", sample(*looks[place]), " ", plain(place) + (marked if place == worst else "")) for place in places
     ]
     return element(
         "figure", element("figcaption", element("strong", curve.title)), svg, element("ul", *keys, class_="legend")
     )
+
+
+def _looks(places: Sequence[str], worst: str) -> dict[str, tuple[str, str]]:
+    """Of each place's line its role, for colour and stroke, and the role whose marker it has; the first role's is the
+    worst. Where there are more places than roles, the pairs differ."""
+    turn = len(ROLES) - 1
+    others = [place for place in places if place != worst]
+    found = {place: (ROLES[1 + i % turn], ROLES[1 + (i + i // turn) % turn]) for i, place in enumerate(others)}
+    return found | {worst: (ROLES[0], ROLES[0])}
+
+
+def _line(rows: Sequence[Row], look: tuple[str, str], frame: "_Frame") -> Markup:
+    points = [(frame.x(row.length), frame.y(row.value)) for row in rows]
+    path = element("polyline", class_="joined", points=" ".join(f"{x:g},{y:g}" for x, y in points))
+    role, sign = look
+    return element("g", path, *[marker(sign, x, y) for x, y in points], class_=role)
 
 
 class _Frame:
@@ -129,11 +133,6 @@ def _band(rows: Sequence[Row], frame: _Frame) -> Markup:
 def _asked(rows: Sequence[Row], chance: float, frame: _Frame) -> Markup:
     y = frame.y(RETAINED * rows[0].value + (1 - RETAINED) * chance)
     return element("line", class_="mark", x1=LEFT, x2=WIDTH - RIGHT, y1=y, y2=y)
-
-
-def _key(dash: str, worst: bool) -> Markup:
-    line = element("line", class_="curve worst" if worst else "curve", x1=1, x2=29, y1=7, y2=7, stroke_dasharray=dash)
-    return element("svg", line, viewBox="0 0 30 14", width=30, height=14, aria_hidden="true")
 
 
 def _short(length: int) -> str:

@@ -32,7 +32,7 @@ def figure(chart: Drawn, numbers: Markup, *, shown: bool = False) -> Markup:
         numbers: its table
         shown: whether the table is open from the start
     """
-    keys = [element("li", _sample(line), " ", line.name) for line in chart.lines]
+    keys = [element("li", sample(line.role), " ", line.name) for line in chart.lines]
     drawn = [chart.svg(width, chart.height(form), form) for form, width in WIDTHS.items()]
     return element(
         "figure",
@@ -44,7 +44,13 @@ def figure(chart: Drawn, numbers: Markup, *, shown: bool = False) -> Markup:
     )
 
 
-def _sample(line: Line) -> Markup:
+def sample(role: str, sign: str | None = None) -> Markup:
+    """A short piece of a line, for a legend.
+
+    Args:
+        role: of the line, which gives it its colour and stroke
+        sign: whose marker it has; the role's own where not given
+    """
     stroke = element("line", class_="joined", x1=1, x2=33, y1=7, y2=7)
-    inside = element("g", stroke, marker(line.role, 17, 7), class_=line.role)
+    inside = element("g", stroke, marker(sign or role, 17, 7), class_=role)
     return element("svg", inside, viewBox="0 0 34 14", width=34, height=14, aria_hidden="true")

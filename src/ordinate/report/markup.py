@@ -3,7 +3,7 @@
 import html
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 
@@ -73,21 +73,53 @@ def data_block(name: str, value: Any) -> Markup:
     return element("script", Markup(text), type="application/json", id=name)
 
 
+NARROW = 44
+"""About how many characters stand beside each other on a page of 360 pixels."""
+
+
 def table(caption: str, header: Iterable[str], rows: Iterable[Iterable[str]], *, heads: int = 1) -> Markup:
     """A table that scrolls by itself where it is wider than the page.
+
+    One that a narrow page has no room for is shown there row by row, each cell behind the word of its column.
 
     Args:
         caption: what it shows
         header: a word a column
         rows: cells; the first `heads` of each name the row
     """
-    head = element("tr", *[element("th", cell, scope="col") for cell in header])
-    body = [
-        element("tr", *[element("th", c, scope="row") if i < heads else element("td", c) for i, c in enumerate(row)])
-        for row in rows
-    ]
-    whole = element("table", element("caption", caption), element("thead", head), element("tbody", *body))
+    words, cells = list(header), [list(row) for row in rows]
+    stacks = _stacks(words, cells)
+
+    # Cells that are laid out as blocks are none to some browsers: their roles say what they are.
+    def part(tag: str, *inside: str, role: str, **attributes: str | None) -> Markup:
+        return element(tag, *inside, role=role if stacks else None, **attributes)
+
+    def cell(column: int, text: str) -> Markup:
+        word = words[column] if stacks else None
+        if column < heads:
+            return part("th", text, role="rowheader", scope="row", data_label=word)
+        return part("td", text, role="cell", data_label=word)
+
+    head = part("tr", *[part("th", word, role="columnheader", scope="col") for word in words], role="row")
+    body = [part("tr", *[cell(i, text) for i, text in enumerate(row)], role="row") for row in cells]
+    whole = part(
+        "table",
+        element("caption", caption),
+        part("thead", head, role="rowgroup"),
+        part("tbody", *body, role="rowgroup"),
+        role="table",
+        class_="stack" if stacks else None,
+    )
     return scrolling(caption, whole)
+
+
+def _stacks(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Whether a table of more than a name and a value has no room on a narrow page."""
+    shown = [[len(_TAG.sub("", cell)) for cell in row] for row in (header, *rows)]
+    return len(header) > 2 and sum(max(column) + 2 for column in zip(*shown, strict=True)) > NARROW
+
+
+_TAG = re.compile("<[^>]*>")
 
 
 def scrolling(name: str, table: Markup) -> Markup:

@@ -31,19 +31,6 @@ def size(number: int) -> str:
     return f"{number:,} B"
 
 
-def figures(number: float, digits: int = 6) -> str:
-    """A number in so many significant digits, with a power of ten as it is printed.
-
-    >>> figures(0.5), figures(1.4330125702369627e-05), figures(9.1e-06, 2)
-    ('0.5', '1.43301 × 10⁻⁵', '9.1 × 10⁻⁶')
-    """
-    mantissa, _, power = f"{number:.{digits}g}".partition("e")
-    if not power:
-        return mantissa.replace("-", "−")
-    raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-    return f"{mantissa} × 10{raised}".replace("-", "−")
-
-
 def signed(number: float, digits: int = 3) -> str:
     """A number with its sign; a true minus.
 

@@ -52,7 +52,9 @@ def _table(grid: Grid) -> Iterator[str]:
         return
     # Too wide for a terminal: each row as a paragraph of its own.
     for first, *rest in grid.rows:
-        said = "; ".join(f"{name}: {cell}" for name, cell in zip(grid.header[1:], rest, strict=True) if cell)
+        # The one other column of a name and what it is needs no name itself.
+        names = [f"{name}: " for name in grid.header[1:]] if len(grid.header) > 2 else [""]
+        said = "; ".join(f"{name}{cell}" for name, cell in zip(names, rest, strict=True) if cell)
         yield from _wrapped(f"  {first}: {said}" if said else f"  {first}", "      ")
 
 

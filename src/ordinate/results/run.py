@@ -5,7 +5,7 @@ from typing import Literal
 from ordinate.results.base import Record, Version
 from ordinate.results.validate import Validate
 
-COMMAND = "ordinate validate MODEL --json"
+COMMAND = "ordinate validate MODEL --format json"
 BEFORE = {"run", "ended", "why", "tokens", "shard", "trials", "card"}
 
 

@@ -69,6 +69,7 @@ class Attention(nn.Module):
                 "magnitude_again": (right_k.float() * magnitude).to(k.dtype),
                 "rotated_again": rotate(right_k, cos, sin),
                 "stored_unrotated": k,
+                "stored_backwards": rotate(k, cos, -sin),
             }[fault.name]
             stored = self._blend(again, right_k, call)
         return self._blend(wrong_q, right_q, call), self._blend(wrong_k, right_k, call), stored

@@ -98,6 +98,7 @@ _LIST = (
     Fault("pairing_later", "rope", "pairing", "pairing", "steps"),
     Fault("rotated_again", "rope", "rotation_count", "stored", "steps"),
     Fault("stored_unrotated", "rope", "rotation_count", "stored", "steps"),
+    Fault("stored_backwards", "rope", "rotation_count", "stored", "steps"),
     Fault("shift_unturned", "rope", "eviction", "cache", "shifted"),
     Fault("reorder_values_only", "rope", "reorder", "cache", "reordered"),
     Fault("cast_with_module", "rope", "table_cast", "table", "cast", dtypes=("float32",), **_MODULE),

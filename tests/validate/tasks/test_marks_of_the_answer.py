@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
+from functools import cache
 from itertools import combinations
 
 import pytest
@@ -25,48 +26,95 @@ def told(instance):
     return [record.text for record in instance.records]
 
 
-def test_the_counts_of_days_alone_order_no_more_events_than_chance_says():
-    seen = defaultdict(Counter)
-    for instance in instances("event_order", 1200)[::2]:
-        a, b = re.findall(r"the (\w+) feast", instance.question)
-        counts = dict(re.findall(r"The (\w+) feast was held (\d+) days after", " ".join(told(instance))))
-        seen[int(counts[a]) - int(counts[b])][instance.answer] += 1
-    assert len(seen) == 58  # -29 to 29, without 0
-    best = sum(max(answers.values()) for answers in seen.values()) / 1200
-    # the best rule for each difference, fitted to what it is tested on; fitting adds half a standard deviation to each
-    fitted = sum(0.4 * total.total() ** 0.5 for total in seen.values()) / 1200
-    assert best <= made("event_order").chance() + fitted + 0.03
-    assert {len(answers) for difference, answers in seen.items() if 1 < abs(difference) < 29} == {2}
+@cache
+def asked_pairs(form):
+    """Of each unit, for both pairs: what is told of each of the two, and which of them is the right one, 0 or 1.
 
-
-def test_the_dates_alone_order_no_more_events_than_chance_says():
-    seen = defaultdict(Counter)
-    for instance in instances("event_order", 1200)[::2]:
-        a, b = re.findall(r"the (\w+) feast", instance.question)
+    What is told: the count of days, and the day that it is counted from (or the day itself). All days of the text stand
+    beside them.
+    """
+    units = []
+    for instance in instances("event_order", 4000, form=form):
         text = " ".join(told(instance))
-        days = dict(re.findall(r"The (\w+) feast was held on day (\d+)", text))
-        other = dict(re.findall(r"The (\w+) feast was held \d+ days after the (\w+) feast", text))
-        seen[int(days[other[a]]) - int(days[other[b]])][instance.answer] += 1
-    best = sum(max(answers.values()) for answers in seen.values()) / 1200
-    fitted = sum(0.4 * total.total() ** 0.5 for total in seen.values()) / 1200
-    assert best <= made("event_order").chance() + fitted + 0.03
+        days = {name: int(day) for name, day in re.findall(r"(\w+) began on day (\d+)\.", text)}
+        after = {a: (int(n), b) for a, n, b in re.findall(r"(\w+) began (\d+) days after (\w+)\.", text)}
+        pattern = r"events (\w+) and (\w+) began first, and which of (\w+) and (\w+)\?"
+        named = asked(pattern, instance.question).groups()
+        pairs = []
+        for pair in (named[:2], named[2:]):
+            counted = [after.get(name, (0, name)) for name in pair]
+            facts = [(count, days[day]) for count, day in counted]
+            ((right,),) = [[i for i in range(2) if pair[i] in instance.answer]]
+            pairs.append((*facts, right))
+        units.append((tuple(pairs), tuple(days.values())))
+    return units
 
 
-def test_numbers_without_the_names_that_link_them_order_no_events():
-    """Each event's count is read, and all dates are, but not which event is counted from which date."""
-    right = 0
-    for instance in instances("event_order", 400)[::2]:
-        a, b = re.findall(r"the (\w+) feast", instance.question)
-        text = " ".join(told(instance))
-        counts = dict(re.findall(r"The (\w+) feast was held (\d+) days after", text))
-        days = [int(day) for day in re.findall(r"held on day (\d+)", text)]
-        apart = abs(int(counts[a]) - int(counts[b]))
-        differences = Counter(abs(x - y) for x, y in combinations(days, 2))
-        assert differences[apart - 1]
-        assert differences[apart + 1]
-        larger_first = differences[apart + 1] > differences[apart - 1]  # chance dates decide, that are more of one kind
-        right += ((int(counts[a]) > int(counts[b])) == larger_first) == (instance.answer == ("yes",))
-    assert 150 < right < 250
+def counts(one, other):
+    return one[0] - other[0]
+
+
+def dates(one, other):
+    return one[1] - other[1]
+
+
+def decided_by_counts(pair):
+    one, other, _ = pair
+    return abs(counts(one, other)) > abs(dates(one, other))
+
+
+def numbers(one, other, days):
+    """Both counts are read, and all dates are, but not which event is counted from which date."""
+    apart = abs(counts(one, other))
+    differences = Counter(abs(x - y) for x, y in combinations(days, 2))
+    assert differences[apart - 1]
+    assert differences[apart + 1]
+    return one[0] > other[0], differences[apart + 1] - differences[apart - 1]
+
+
+PARTS = {
+    "nothing": lambda _, __, ___: 0,
+    "one date": lambda one, _, __: one[1],
+    "one count": lambda one, _, __: one[0],
+    "both counts": lambda one, other, _: counts(one, other),
+    "both dates": lambda one, other, _: dates(one, other),
+    "numbers without names": numbers,
+}
+
+
+@pytest.mark.parametrize(
+    "form, part", [*(("relative", part) for part in PARTS), *(("dates", part) for part in list(PARTS)[:2])]
+)
+def test_a_part_of_what_is_told_orders_no_more_events_than_chance_says(form, part):
+    """Whatever a part tells, the best answer to it is learnt from half of the units and tried on the other half."""
+    units = [[(PARTS[part](*two, days), right) for *two, right in pairs] for pairs, days in asked_pairs(form)]
+    found = 0
+    for half in (0, 1):
+        seen = defaultdict(Counter)
+        for key, right in (pair for pairs in units[half::2] for pair in pairs):
+            seen[key][right] += 1
+        known = {key: rights.most_common(1)[0][0] for key, rights in seen.items()}
+        found += sum(all(known.get(key, 0) == right for key, right in pairs) for pairs in units[1 - half :: 2])
+    assert found / len(units) <= made("event_order").chance(form=form) + 0.03
+
+
+def test_counts_and_dates_tell_the_order_where_they_are_added():
+    for pairs, _ in asked_pairs("relative"):
+        for one, other, right in pairs:
+            assert counts(one, other) + dates(one, other) == (-1, 1)[right]
+            assert abs(counts(one, other)) - abs(dates(one, other)) in (-1, 1)
+
+
+def test_neither_pair_of_events_tells_anything_of_the_other():
+    """In every block of four units each two right events come once, and each two of what decides."""
+    pairs = [pairs for pairs, _ in asked_pairs("relative")]
+    rights = [tuple(right for *_, right in unit) for unit in pairs]
+    decided = [tuple(map(decided_by_counts, unit)) for unit in pairs]
+    for start in range(0, len(pairs), 4):
+        assert len(set(rights[start : start + 4])) == len(set(decided[start : start + 4])) == 4
+    both = Counter(zip(rights, decided, strict=True))
+    assert len(both) == 16
+    assert all(190 < count < 310 for count in both.values())  # 250 of each, within four standard errors
 
 
 def test_neither_person_nor_town_alone_tells_what_is_said_of_both():

@@ -1,6 +1,7 @@
 """What single tasks promise beyond the laws of all."""
 
 import re
+from typing import Any
 
 import pytest
 from validate_prompts import made
@@ -8,6 +9,8 @@ from validate_samples import TOKENIZERS, tokenizer
 
 from ordinate.errors import InputError
 from ordinate.validate.tasks.passkey import OTHERS
+
+PAIRS = r"events (\w+) and (\w+) began first, and which of (\w+) and (\w+)\?"
 
 
 def edits(one: str, other: str) -> int:
@@ -81,25 +84,69 @@ def test_distractors_grow_without_moving_the_chain() -> None:
         made("multi_hop").instance(0, 3, hops=1, loose=1)
 
 
+def test_two_names_order_two_pairs_of_events_in_whatever_order_they_are_given() -> None:
+    source = made("event_order")
+    for index in range(8):
+        instance = source.instance(0, index)
+        (named,) = re.findall(PAIRS, instance.question)
+        right = [name for name in named if name in instance.answer]
+        (one, two), (other, another) = right, [name for name in named if name not in right]
+        assert {one, other} == set(named[:2])
+        for said in (f"{one}, {two}", f"{two} and {one}", f"{one}; {two}."):
+            assert source.score(said, instance, continues=True).right
+        for said in (one, f"{one}, {another}", f"{other}, {two}", f"{one}, {other}", f"{one}, {two}, {other}"):
+            assert not source.score(said, instance, continues=True).right
+        assert set(instance.controls["evidence_swapped"].answer) == {other, another}
+        assert set(instance.controls["altered_answers"].answer) == {other, another}
+        assert len({len(record.text) for record in instance.records if "after" in record.text}) == 1
+
+
+def test_the_chance_of_ordering_two_pairs_is_that_of_the_best_rule_for_one_difference_of_each() -> None:
+    """By enumeration of all that a pair may be: two neighbours of 1 to 29, either the counts' or the dates'."""
+    for side in (0, 1):
+        pairs = [pair for least in range(1, 29) for pair in ((least, least + 1), (least + 1, least))]
+        seen: dict[int, list[bool]] = {}
+        for pair in pairs:
+            seen.setdefault(pair[side], []).append(pair[0] > pair[1])
+        best = sum(max(larger.count(True), larger.count(False)) for larger in seen.values())
+        assert (best, len(pairs)) == (29, 56)
+    assert made("event_order").chance() == pytest.approx(841 / 3136)
+    assert made("event_order").chance(others=3) == made("event_order").chance()
+    assert made("event_order").chance(form="dates") == 0.25
+
+
 def test_neither_dates_nor_counts_of_days_alone_tell_the_order() -> None:
-    """In every block of two pairs, the dates point to the answer in one and against it in the other; so do counts."""
-    by_dates, by_counts, by_telling, pairs = 0, 0, 0, 200
-    lengths = set()
-    for unit in range(pairs):
-        instance = made("event_order").instance(0, 2 * unit)
+    """In every block of four units each pair's dates point to the answer in two and against it in two; so do counts."""
+    by_dates, by_counts, units = 0, 0, 200
+    for unit in range(units):
+        instance = made("event_order").instance(0, unit)
         text = " ".join(record.text for record in instance.evidence)
-        lengths |= {len(record.text) for record in instance.records if "after" in record.text}
-        days = {a: int(day) for a, day in re.findall(r"The (\w+) feast was held on day (\d+)", text)}
-        links = {a: (int(n), b) for a, n, b in re.findall(r"The (\w+) feast was held (\d+) days after the (\w+)", text)}
-        one, other = re.findall(r"the (\w+) feast", instance.question)
-        yes = instance.answer == ("yes",)
-        by_dates += (days[links[one][1]] < days[links[other][1]]) == yes
-        by_counts += (links[one][0] < links[other][0]) == yes
-        by_telling += (text.index(f"The {one}") < text.index(f"The {other}")) == yes
-        assert days[links[one][1]] + links[one][0] != days[links[other][1]] + links[other][0]
-    assert by_dates == by_counts == pairs // 2
-    assert 75 < by_telling < 125
-    assert len(lengths) == 1  # of bytes, in which all names are equally long
+        days = {a: int(day) for a, day in re.findall(r"(\w+) began on day (\d+)", text)}
+        links = {a: (int(n), b) for a, n, b in re.findall(r"(\w+) began (\d+) days after (\w+)", text)}
+        (named,) = re.findall(PAIRS, instance.question)
+        dates, counts = [], []
+        for one, other in (named[:2], named[2:]):
+            first = one in instance.answer
+            dates.append((days[links[one][1]] < days[links[other][1]]) == first)
+            counts.append((links[one][0] < links[other][0]) == first)
+            apart = days[links[one][1]] + links[one][0] - days[links[other][1]] - links[other][0]
+            assert apart == (-1 if first else 1)
+        by_dates += all(dates)
+        by_counts += all(counts)
+        assert instance.facts["against"] == tuple(not date for date in dates)
+    assert by_dates == by_counts == units // 4
+
+
+@pytest.mark.parametrize(
+    ("given", "match"),
+    [({"others": 0}, "others must be 1 to 10"), ({"others": 11}, "1 to 10"), ({"form": "days"}, "relative or dates")],
+)
+def test_pairs_of_events_without_decoys_are_refused_where_numbers_would_order_them(
+    given: dict[str, Any], match: str
+) -> None:
+    with pytest.raises(InputError, match=match):
+        made("event_order").instance(0, 0, **given)
+    assert len(made("event_order").instance(0, 0, form="dates", others=0).records) == 4
 
 
 def test_a_move_is_told_without_regard_to_its_day() -> None:

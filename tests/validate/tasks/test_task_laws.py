@@ -125,6 +125,7 @@ def test_minimal_pairs_differ_in_one_thing_and_in_their_answer(name: str) -> Non
     ("name", "fact", "options"),
     [
         ("state_at_time", "asked", 3),
+        ("event_order", "against", 4),
         ("aggregation", "kind", 4),
         ("ordinal_recall", "asked", 4),
         ("graph_walk", "direction", 2),
@@ -152,7 +153,7 @@ def test_difficulty_is_checked(name: str) -> None:
         source.instance(0, 0, demonstrations=-1)
     with pytest.raises(InputError):
         source.instance(-1, 0)
-    assert 0 < source.chance() < 0.52
+    assert 0 < source.chance() <= 1 / 3  # the higher it is, the more units it takes to prove anything
 
 
 @pytest.mark.parametrize("name", TASKS)

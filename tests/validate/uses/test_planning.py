@@ -71,7 +71,7 @@ def test_controls_are_asked_at_the_short_length_once_it_is_above_its_floor():
 
 
 def test_both_members_of_a_pair_are_asked():
-    one = trial(task="event_order", units=24)
+    one = trial(task="absence", units=24)
     (wanted,) = undecided(one, tally(one, []))
     assert (wanted.first, wanted.last) == (0, 24)
     assert len(one.requests(wanted.cell, wanted.first, wanted.last)) == 48

@@ -52,7 +52,7 @@ def test_a_request_with_two_results_is_refused():
 
 
 def test_a_pair_counts_when_both_members_are_there_and_is_right_when_both_are():
-    pairs = trial(task="event_order", units=24)
+    pairs = trial(task="absence", units=24)
     cell = pairs.cell(256, "middle")
     requests = pairs.requests(cell, 0, 3)
     assert [request.index for request in requests] == [0, 1, 2, 3, 4, 5]

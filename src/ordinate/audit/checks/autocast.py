@@ -8,6 +8,7 @@ import torch
 from ordinate.audit.base import Check, Outcome
 from ordinate.audit.moved import TOKENS, misplaced, read_at, why_not
 from ordinate.audit.subject import Subject
+from ordinate.describe.words import figures
 
 
 class Autocast(Check):
@@ -37,5 +38,5 @@ class Autocast(Check):
         if found is None:
             yield self.passed(case, f"{case}: keys are turned by the same angles as without autocast", start=start)
         else:
-            evidence = f"{case}: {found.evidence}; pairs are off by up to {found.radians:.2g} rad"
+            evidence = f"{case}: {found.evidence}; pairs are off by up to {figures(found.radians, 2)} rad"
             yield self.failed(case, found.kind, found.where, evidence, radians=found.radians)

@@ -10,6 +10,7 @@ from ordinate.audit.localiser import localise
 from ordinate.audit.noise import FACTOR
 from ordinate.audit.runs import Run
 from ordinate.audit.subject import Subject
+from ordinate.describe.words import figures
 
 # Multiplications and additions of a pass.
 _AFFORDABLE = 2e12
@@ -79,7 +80,8 @@ class OrderOfCalls(Check):
         comparison = compare(before, after, distributions=False)
         where = localise(before, after, noise, comparison, noise.threshold)
         apart = comparison.max_difference
-        evidence = f"{case}: logits differ by up to {apart:.2g}, by {repeat:.2g} where nothing was read between"
+        sizes = [figures(size, 2) for size in (apart, repeat)]
+        evidence = f"{case}: logits differ by up to {sizes[0]}, by {sizes[1]} where nothing was read between"
         if where is None:
             return self.passed(case, evidence, max_difference=apart)
         return self.failed(case, "state_kept", where, evidence, max_difference=apart, repeat=repeat)

@@ -6,6 +6,7 @@ from typing import ClassVar
 from ordinate.audit.base import Check, Outcome
 from ordinate.audit.moved import TOKENS, misplaced, read_at, why_not
 from ordinate.audit.subject import Subject
+from ordinate.describe.words import figures
 
 
 class TableError(Check):
@@ -35,5 +36,5 @@ class TableError(Check):
         if found is None:
             yield self.passed(case, f"{case}: keys are turned as in float64", start=start)
         else:
-            evidence = f"{case}: {found.evidence}; pairs are off by up to {found.radians:.2g} rad"
+            evidence = f"{case}: {found.evidence}; pairs are off by up to {figures(found.radians, 2)} rad"
             yield self.failed(case, found.kind, found.where, evidence, start=start, radians=found.radians)

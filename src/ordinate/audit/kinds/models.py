@@ -119,7 +119,7 @@ MODELS = (
     ),
     Kind(
         "rotation_count",
-        "Keys are turned twice, or not at all, in one of the code paths.",
+        "Keys are turned twice, the wrong way, or not at all, in one of the code paths.",
         "Turn each key once, before or after it is stored, the same in every path.",
         ("NVIDIA/TensorRT-LLM#16378", "sgl-project/sglang#19636"),
     ),

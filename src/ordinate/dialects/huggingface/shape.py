@@ -1,9 +1,10 @@
 """The shape of attention: heads, their widths, MLA's latent, and what multiplies q k."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ordinate.dialects.huggingface.keys import MAXIMUM_WIDTH, Keys
+from ordinate.dialects.huggingface.keys import ALIASES, MAXIMUM_WIDTH, Keys
 from ordinate.dialects.huggingface.parameters import Parameters
 from ordinate.errors import InputError, boolean, got, positive
 from ordinate.scaling.yarn import magnitude
@@ -111,12 +112,26 @@ def _head_dim(keys: Keys, query: int | None) -> tuple[int, str]:
     return width, source if times == 1 else f"{times} * {source}"
 
 
+def _not_read(keys: Keys, names: Iterable[str], heads: int, instead: str) -> None:
+    """Remark on numbers of key and value heads that the architecture's code has no eye for."""
+    for name in names:
+        given = keys.given(name)
+        if given not in (None, False, heads):
+            code = f"the code of {keys.model_type} does not read"
+            keys.warn(f"{keys.where(name)} is {got(given)}, which {code}: {instead}")
+
+
 def _key_value(keys: Keys, query: int) -> int:
+    if not keys.known.grouped:
+        names = ("num_key_value_heads", *ALIASES["num_key_value_heads"], "multi_query")
+        _not_read(keys, names, query, f"each of its {query} query heads has a key and a value of its own")
+        return query
     multi = keys.get("multi_query")
     if multi is not None:
         # Falcon: one head for all, unless the architecture is the new one; StarCoder's has no other number.
         multi = boolean(keys.label("multi_query"), multi)
         if multi and not keys.flag("new_decoder_architecture"):
+            _not_read(keys, ("num_key_value_heads",), 1, "all query heads share one key and one value")
             return 1
         return keys.integer("num_kv_heads") or query
     attention = keys.get("attn_config")

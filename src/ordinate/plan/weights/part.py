@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-Cut = Literal["even", "key_value", "whole"]
-"""even: tensor-parallel ranks share it; key_value: as far as there are heads, then copies; whole: each has all."""
+Cut = Literal["even", "key_value", "fused", "whole"]
+"""even: tensor-parallel ranks share it; key_value: as far as there are heads, then copies; fused: queries, keys and
+values in one matrix, each cut as it is alone; whole: each has all."""
 
 Place = int | Literal["first", "last", "every"]
 """A layer's number, or the first or last pipeline rank, or every one."""
@@ -54,16 +55,25 @@ class Parts:
         return sum(part.numbers for part in self.parts)
 
 
-def rank_bytes(parts: Iterable[Part], tensor: int, heads: int) -> float:
+def rank_bytes(parts: Iterable[Part], tensor: int, heads: int, query_heads: int) -> float:
     """What parts take on one tensor-parallel rank.
+
+    fused: bytes * (query_heads / tensor + 2 * heads / min(tensor, heads)) / (query_heads + 2 * heads)
 
     Args:
         parts: those of its pipeline stage
         tensor: ranks
         heads: key and value heads: there are no more cuts of their projections than these
+        query_heads: as wide as these
 
     Returns:
         [byte]
+
+    >>> fused = Part("qkv", 18, 0, "fused", 18.0)  # 16 query heads, one key and one value, a byte each
+    >>> rank_bytes([fused], 16, 1, 16)
+    3.0
     """
-    share = {"even": tensor, "key_value": min(tensor, max(heads, 1)), "whole": 1}
-    return sum(part.bytes / share[part.cut] for part in parts)
+    copied = min(tensor, heads)
+    fused = (query_heads / tensor + 2 * heads / copied) / (query_heads + 2 * heads)
+    share = {"even": 1 / tensor, "key_value": 1 / copied, "fused": fused, "whole": 1.0}
+    return sum(part.bytes * share[part.cut] for part in parts)

@@ -14,6 +14,10 @@ from ordinate.plan.weights.part import Cut, Part, Parts, Place
 _SINGLES = (SINGLE, "consolidated.safetensors")
 _LAYER = re.compile(r"(?:^|\.)(?:layers|layer|h|blocks|block|blk)\.(\d+)\.")
 _KEY_VALUE = re.compile(r"(?:^|[._])(?:k_proj|v_proj|kv_proj|attn_k|attn_v|key|value)\.(?:weight|bias)$")
+# Queries, keys and values in one matrix.
+_FUSED = re.compile(
+    r"(?:^|[._])(?:query_key_value|qkv_proj|qkv|c_attn|attn_qkv|W_?qkv|wqkv|W_pack)\.(?:weight|qweight)$"
+)
 # Where several heads share it, or all of it is needed to choose experts or places.
 _WHOLE = re.compile(
     r"kv_a_proj|q_a_proj|attn_kv_a|attn_q_a|position|wpe|token_types|router|mlp\.gate\.|ffn_gate_inp|indexer|norm|ln_"
@@ -75,6 +79,9 @@ def _part(name: str, shape: tuple[int, ...], size: int) -> Part:
 
 
 def _cut(name: str, shape: tuple[int, ...]) -> Cut:
-    if _WHOLE.search(name) or len(shape) < 2:
+    # DBRX's attention and its norms are one module, which is in the names of both.
+    if _WHOLE.search(name.replace("norm_attn_norm", "block")) or len(shape) < 2:
         return "whole"
+    if _FUSED.search(name):
+        return "fused"
     return "key_value" if _KEY_VALUE.search(name) else "even"

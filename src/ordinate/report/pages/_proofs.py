@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ordinate.describe.words import number, ranges
+from ordinate.describe.words import figures, number, ranges
 from ordinate.dialects.base import Loss
 from ordinate.report.markup import Markup, breakable, prose, table
-from ordinate.report.numbers import count, figures
+from ordinate.report.numbers import count
 from ordinate.results.diff import Change, Proof
 from ordinate.translate.text import percent
 
@@ -27,9 +27,9 @@ def cells(proof: Proof) -> list[str]:
         return [f"apart: pair {proof.pair} turns on one side only", "", "", "", ""]
     a, b = map(figures, proof.frequencies)
     wide = f"pair {proof.pair}: {a} → {b}" if proof.frequency_error else ""
-    one, other = map(number, proof.magnitudes)
+    one, other = map(figures, proof.magnitudes)
     magnitude = f"{one} → {other}" if proof.magnitude_error else one
-    angle = "" if proof.at is None else f"{number(proof.angle_error)} rad at {count(proof.at)}"
+    angle = "" if proof.at is None else f"{figures(proof.angle_error)} rad at {count(proof.at)}"
     return ["the same" if proof.exact else "apart", percent(proof.frequency_error), wide, magnitude, angle]
 
 

@@ -7,10 +7,11 @@ import msgspec
 
 from ordinate.audit.base import Finding
 from ordinate.audit.report import Case, Document, place
+from ordinate.describe.words import figures
 from ordinate.report.bars import Bar, Bars
 from ordinate.report.figure import figure
 from ordinate.report.markup import Markup, element, facts, prose, table
-from ordinate.report.numbers import count, fact, figures
+from ordinate.report.numbers import count, fact
 from ordinate.report.page import Page, Section
 from ordinate.report.pages.check import counted, severity
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from ordinate.describe.words import figures
 from ordinate.report.bars import Bar, Bars
 from ordinate.report.figure import figure
 from ordinate.report.markup import element, facts, listing, prose, table
@@ -45,15 +46,15 @@ def _measured(name: str, found: Measurement) -> Section:
         shown = [one for one in found.figures if one.unit == unit]
         body.append(_chart(f"{name}-{unit}", unit, shown))
     rows = [
-        [contender, str(took.threads), *[f"{1e3 * second:.4g}" for second in took.seconds]]
+        [contender, str(took.threads), *[figures(1e3 * second, 4) for second in took.seconds]]
         for contender, took in found.contenders.items()
     ]
     header = ["Contender", "Threads", "Least, ms", "Median, ms", "Most, ms"]
     times = prose(table("What each contender took", header, rows))
     body.append(element("details", element("summary", "The times as a table"), times))
     note = (
-        f"{found.name}: {found.rounds} rounds by {found.clock}. The {found.difference_is} is {found.difference:.2g}, "
-        f"where {found.tolerance:.2g} is allowed."
+        f"{found.name}: {found.rounds} rounds by {found.clock}. The {found.difference_is} is "
+        f"{figures(found.difference, 2)}, where {figures(found.tolerance, 2)} is allowed."
     )
     return Section(name, found.case, [element("p", note, class_="note"), *body])
 
@@ -70,14 +71,13 @@ def _chart(name: str, unit: str, found: list[Figure]) -> str:
         bars,
     )
     rows = [
-        [one.name, f"{one.median:.3g}{UNITS[unit]}", " to ".join(f"{end:.3g}" for end in one.interval), *_bar(one)]
-        for one in found
+        [one.name, _written(one), " to ".join(figures(end, 3) for end in one.interval), *_bar(one)] for one in found
     ]
     return figure(chart, prose(table("Figures", ["Figure", "Median", "Interval", "Bar", "It is"], rows)))
 
 
 def _written(one: Figure) -> str:
-    return f"{one.median:.3g}{UNITS[one.unit]}"
+    return f"{figures(one.median, 3)}{UNITS[one.unit]}"
 
 
 def _limit(one: Figure) -> float | None:
@@ -91,7 +91,7 @@ def _good(one: Figure) -> bool | None:
 def _bar(one: Figure) -> list[str]:
     limit = _limit(one)
     word = "at most" if one.at_most is not None else "at least"
-    return ["none" if limit is None else f"{word} {limit:g}{UNITS[one.unit]}", one.bar or ""]
+    return ["none" if limit is None else f"{word} {figures(limit)}{UNITS[one.unit]}", one.bar or ""]
 
 
 def _machine(found: Bench) -> Section:

@@ -6,12 +6,12 @@ from typing import Any
 
 import msgspec
 
-from ordinate.describe.words import counted, number, ranges
+from ordinate.describe.words import counted, figures, number, ranges
 from ordinate.errors import InputError
 from ordinate.report.chart import Chart, Line, Mark, Point
 from ordinate.report.figure import figure
-from ordinate.report.markup import Markup, element, facts, listing, table
-from ordinate.report.numbers import count, figures
+from ordinate.report.markup import Markup, breakable, element, facts, listing, prose, table
+from ordinate.report.numbers import count
 from ordinate.report.page import Page, Section
 from ordinate.report.pages._proofs import value
 from ordinate.results.describe import Describe, Group, Window
@@ -29,7 +29,8 @@ def page(result: Mapping[str, Any]) -> Page:
     if found.warnings:
         sections.append(Section("warnings", "What to beware of", [listing(found.warnings)]))
     if found.sources:
-        sources = table("Each value and its place", ["Value", "Read from"], found.sources.items())
+        named = [[breakable(name), place] for name, place in found.sources.items()]
+        sources = prose(table("Each value and its place", ["Value", "Read from"], named))
         body = [element("details", element("summary", "The places as a table"), sources)]
         sections.append(Section("sources", "Where each value was read", body))
     lead = f"Architecture {found.architecture}, read from a {found.container} file: {window(found.window)}."

@@ -5,12 +5,12 @@ from typing import Any
 
 import msgspec
 
-from ordinate.describe.words import counted
+from ordinate.describe.words import counted, figures
 from ordinate.plan.result import Cell, Plan
 from ordinate.report.bars import Bar, Bars
 from ordinate.report.chart import ROLES, Chart, Line, Mark, Point
 from ordinate.report.figure import figure
-from ordinate.report.markup import Markup, element, facts, listing, table
+from ordinate.report.markup import Markup, breakable, element, facts, listing, table
 from ordinate.report.numbers import count, fact, size
 from ordinate.report.page import Page, Section
 from ordinate.results.plan import PlanResult
@@ -261,7 +261,7 @@ def _ways(found: Plan) -> list[Section]:
     ways = found.ways
     if ways is None:
         return []
-    methods = [[one.method, f"{one.factor:g}", one.training] for one in ways.position]
+    methods = [[one.method, figures(one.factor), one.training] for one in ways.position]
     header = ["Way", "Format", "Batch", "Devices", "Cache", "Weights", "In all", "It fits"]
     rows = [
         [
@@ -289,7 +289,7 @@ def _ways(found: Plan) -> list[Section]:
 def _provenance(found: Plan) -> Section:
     weights = found.weights
     known = "not known" if weights.bytes is None else size(weights.bytes)
-    rest = [(name, source) for name, source in found.provenance.items() if name != "weights"]
+    rest = [(breakable(name), source) for name, source in found.provenance.items() if name != "weights"]
     return Section(
         "provenance",
         "Where each number is from",

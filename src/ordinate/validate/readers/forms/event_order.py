@@ -1,30 +1,43 @@
-"""Feasts and their days."""
+"""Events and their days."""
+
+from itertools import product
 
 from ordinate.validate.readers.forms.base import Form, Page
 from ordinate.validate.readers.sentences import pattern
 
+PAIRS = (("a", "b"), ("c", "d"))
+
 
 class EventOrder(Form):
-    """Whether the first-named feast has the earlier day."""
+    """Of each of two pairs the event that has the earlier day."""
 
     name = "event_order"
-    questions = (pattern("Was the {a} feast held before the {b} feast?"),)
+    questions = (pattern("Which of the events {a} and {b} began first, and which of {c} and {d}?"),)
     sentences = (
-        pattern("The {feast} feast was held on day {day:number}."),
-        pattern("The {feast} feast was held {count:number} days after the {other} feast."),
+        pattern("{event} began on day {day:number}."),
+        pattern("{event} began {count:number} days after {other}."),
     )
-    options = ("no", "yes")
 
     def solve(self, page: Page) -> str:
-        days = {fact["feast"]: int(fact["day"]) for fact in page.told if fact.form == 0}
+        days = {fact["event"]: int(fact["day"]) for fact in page.told if fact.form == 0}
         for fact in page.told:
             if fact.form > 0 and fact["other"] in days:
-                days[fact["feast"]] = days[fact["other"]] + int(fact["count"])
-        if page.asked["a"] not in days or page.asked["b"] not in days:
+                days[fact["event"]] = days[fact["other"]] + int(fact["count"])
+        pairs = [[page.asked[key] for key in pair] for pair in PAIRS]
+        if not all(event in days for pair in pairs for event in pair):
             return ""
-        return "yes" if days[page.asked["a"]] < days[page.asked["b"]] else "no"
+        return ", ".join(min(pair, key=days.__getitem__) for pair in pairs)
 
     def candidates(self, page: Page) -> list[tuple[int, str]]:
-        """Yes where the first-named feast is told, no where the other is: the first of these takes telling for time."""
-        spoken = {page.asked["a"]: "yes", page.asked["b"]: "no"}
-        return [(fact.start, spoken[fact["feast"]]) for fact in page.told if fact["feast"] in spoken]
+        """One event of each pair, where the later told of them stands: the first of these takes telling for time.
+
+        Where no event of a pair is told, those of the other alone.
+        """
+        pairs = [[fact for fact in page.told if fact["event"] in {page.asked[k] for k in pair}] for pair in PAIRS]
+        found = [sorted(chosen, key=lambda fact: -fact.start) for chosen in product(*filter(None, pairs)) if chosen]
+        found.sort(key=lambda chosen: [fact.start for fact in chosen])
+        order = [page.asked[key] for pair in PAIRS for key in pair]
+        return [
+            (chosen[0].start, ", ".join(sorted((fact["event"] for fact in chosen), key=order.index)))
+            for chosen in found
+        ]
