@@ -41,6 +41,7 @@ class Fault:
 
     Args:
         cut: where it drops what does not fit, instead of refusing: "head", "middle" or "tail"
+        kept: of the head where the middle is cut; half of what there is room for where not given, [token]
         admits: whether it counts the tokens that are left, rather than those that were sent
         reuse_offset: added to the positions that follow a cached beginning
         decode_offset: added to the positions of generated tokens
@@ -56,6 +57,7 @@ class Fault:
     """
 
     cut: Literal["", "head", "middle", "tail"] = ""
+    kept: int | None = None
     admits: bool = False
     reuse_offset: int = 0
     decode_offset: int = 0
@@ -166,13 +168,13 @@ class FakeServer:
             return ids, self.fault.reason
         if len(ids) <= room:
             return ids, ""
-        half = room // 2
+        kept = room // 2 if self.fault.kept is None else self.fault.kept
         if self.fault.cut == "head":
             return ids[-room:], ""
         if self.fault.cut == "tail":
             return ids[:room], ""
         if self.fault.cut == "middle":
-            return ids[:half] + ids[-half:], ""
+            return ids[:kept] + ids[kept - room :], ""
         return ids, f"{len(ids)} tokens exceed the window of {self.features.window}"
 
 

@@ -111,6 +111,16 @@ def test_truncations_are_told_apart(endpoint, side, admits, tokenizer):
     assert ("it counts" in finding.evidence) == admits
 
 
+@pytest.mark.parametrize("kept", [12, 30, 60])
+def test_a_cut_behind_a_few_tokens_of_the_head_is_found_where_the_count_admits_it(kept, tokenizer):
+    fault, features = Fault(cut="middle", kept=kept, admits=True), Features(window=WINDOW, chat=False)
+    with serving(fault, features) as server:
+        audit = audited(server, tokenizer, "truncation")
+    (finding,) = audit.findings
+    assert finding.kind == "truncation_middle"
+    assert 8 not in finding.numbers["not_read"]
+
+
 @pytest.mark.parametrize("side", ["head", "middle", "tail"])
 def test_truncations_are_told_apart_by_what_a_model_repeats(side, tokenizer):
     features = Features(window=WINDOW, chat=False, logprobs=False, repeats=True)

@@ -327,3 +327,17 @@ def test_llama_3_declares_what_its_file_says_whatever_its_factor_reaches(factor,
     assert spec.window == Window(8192, declared)
     assert spec.sources["window.trained"] == "rope_parameters.original_max_position_embeddings"
     assert spec.sources["window.declared"] == "max_position_embeddings"
+
+
+@pytest.mark.parametrize("model_type, heads", [("bloom", {"n_head": 32}), ("falcon", {"num_attention_heads": 32})])
+def test_the_old_word_for_the_width_comes_before_that_of_today_as_in_transformers(
+    model_type: str, heads: Mapping[str, int]
+) -> None:
+    transformers = pytest.importorskip("transformers")
+    for widths in ({"n_embed": 4096}, {"n_embed": 4096, "hidden_size": 2048}):
+        config = {"model_type": model_type, **heads, **widths}
+        theirs = transformers.AutoConfig.for_model(**config)
+        assert theirs.hidden_size == 4096
+        group = huggingface.read(config, name="released").group
+        assert group.heads is not None
+        assert group.heads.head_dim == theirs.hidden_size // 32

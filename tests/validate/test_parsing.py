@@ -1,8 +1,10 @@
 """The strict parser: what stands in the slot counts, all of it, and nothing else."""
 
+import re
+
 import pytest
 
-from ordinate.validate.parsing import judge, parse
+from ordinate.validate.parsing import Scored, judge, parse
 
 
 @pytest.mark.parametrize(
@@ -69,6 +71,21 @@ def test_no_is_not_found_inside_other_words() -> None:
 )
 def test_a_set_is_right_in_any_order(text: str) -> None:
     assert judge(text if text.startswith("{") else f"Answer: {text}", ("12", "7", "9"), "set").right
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "**12**, **7**, **9**",
+        '"12", "7", "9"',
+        "`12` and `7` and `9`",
+        "**12, 7, 9**",
+        '**"12", "7", "9"**',
+        "'9'; '7'; 12",
+    ],
+)
+def test_the_members_of_a_set_may_be_marked_each_or_together(text: str) -> None:
+    assert judge(f"Answer: {text}", ("12", "7", "9"), "set") == Scored(True, tuple(re.findall(r"\d+", text)))
 
 
 @pytest.mark.parametrize(

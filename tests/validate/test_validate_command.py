@@ -168,6 +168,12 @@ def test_shards_are_merged_and_judged(tmp_path, capsys):
     assert "at 1,200 tokens: refuted" in capsys.readouterr().out
     assert read_manifest(tmp_path / "all").shard is None
     assert run(["validate", "--resume", str(tmp_path / "all")]) == 1
+    capsys.readouterr()
+    tokens = []
+    for call in (["merge", *parts, "--out"], ["validate", "--resume"]):
+        assert run([*call, str(tmp_path / "all"), "--format", "json"]) == 1
+        tokens.append(json.loads(capsys.readouterr().out)["tokens"])
+    assert tokens[0] == tokens[1] > 100 * 700
 
 
 def test_what_answers_must_be_what_it_was(tmp_path, capsys):

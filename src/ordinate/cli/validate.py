@@ -36,7 +36,9 @@ def command(
     reserve: Reserve = None,
     seed: Seed = 0,
     search: Annotated[bool, typer.Option("--search", help="Find the longest length by bisection.")] = False,
-    budget: Annotated[str | None, typer.Option(help="Tokens at most, of the whole run: 200000, 60k, 5M.")] = None,
+    budget: Annotated[
+        str | None, typer.Option(help="Tokens at most, of the tasks of the whole run: 200000, 60k, 5M.")
+    ] = None,
     seconds: Annotated[float | None, typer.Option(help="Seconds at most, from now.")] = None,
     shard: Annotated[
         str | None, typer.Option(help="One part of several, such as 0/4 of 0/4 to 3/4; see `ordinate merge`.")

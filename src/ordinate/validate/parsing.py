@@ -148,7 +148,11 @@ def _bare(slot: str) -> str:
         slot = slot.strip()
         for left, right in _WRAPS:
             if len(slot) > len(left) + len(right) and slot.startswith(left) and slot.endswith(right):
-                slot = slot[len(left) : -len(right)]
+                inside = slot[len(left) : -len(right)]
+                # Marks that close and open again between, as in **A**, **B**, are those of parts.
+                nested = inside.startswith(left) and inside.endswith(right)
+                if nested or not (left in inside or right in inside):
+                    slot = inside
         if slot.endswith(".") and not slot.endswith(".."):
             slot = slot[:-1]
     return slot

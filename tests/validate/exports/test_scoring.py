@@ -93,6 +93,12 @@ def test_a_right_answer_is_right_in_every_form_that_it_may_have(answer, around, 
     agree(line, tuple(answer), "set", continues=True)
 
 
+@pytest.mark.parametrize("response", ["**Tova**, **Merin**", '"Merin" and "Tova"', "**Tova, Merin**", "`Tova`; Merin"])
+def test_the_members_of_a_set_may_be_marked_each_or_together(response):
+    document = {"answer": ["Tova", "Merin"], "form": "set", "continues": False, "thinks": False}
+    assert scoring.judged(document, f"Answer: {response}") == (True, True)
+
+
 @pytest.mark.parametrize(
     ("response", "right"),
     [("<think>Answer: Merin</think>\nAnswer: Tova", True), ("<think>Answer: Tova", False), ("Answer: Tova", True)],

@@ -258,8 +258,8 @@ MODELS = (
 
 UNEXPLAINED = Kind(
     "unexplained",
-    "The same text gives another output, and the difference has no pattern of positions.",
-    "Look at the layer and token named: what differs there is not what turns keys.",
+    "The same text gives another output, and no one rule says how.",
+    "Look at the layer and token named, and at the evidence: it says what differs there.",
     (),
 )
 """What fits none of them."""

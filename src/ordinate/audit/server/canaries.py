@@ -200,7 +200,8 @@ def read(server: Server, endpoint: Endpoint, tokens: int) -> Reading | Refused:
     reading.noise = same.rms
     for part in (HEAD, MIDDLE, TAIL):
         reading.parts[part] = _part(server, endpoint, canaried, part, [base, again], same, recalled)
-    if not all(reading.parts.values()):
+    # A count that lacks tokens says that some part is not there, wherever it stands.
+    if reading.fewer > reading.sent // _PART or not all(reading.parts.values()):
         for part in range(CANARIES):
             if part not in reading.parts:
                 reading.parts[part] = _part(server, endpoint, canaried, part, [base, again], same, recalled)

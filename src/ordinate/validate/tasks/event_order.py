@@ -27,7 +27,7 @@ class EventOrder(Task):
     any order; one right name is no part of a right answer.
 
     others: decoy pairs for each pair that is asked for. They have its difference of counts, and one of them the other
-    of its two neighbours between their days, so that numbers without the names that link them tell nothing either
+    of its two neighbours between their days, so that dates without the names that link them tell nothing either
     """
 
     name = "event_order"

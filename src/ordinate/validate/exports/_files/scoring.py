@@ -107,7 +107,11 @@ def bare(text: str) -> str:
         less = text.strip()
         for left, right in PAIRS:
             if less.startswith(left) and less.endswith(right) and len(less) > len(left + right):
-                less = less[len(left) : -len(right)]
+                inside = less[len(left) : -len(right)]
+                # Marks that close and open again between, as in **A**, **B**, are those of parts.
+                nested = inside.startswith(left) and inside.endswith(right)
+                if nested or not (left in inside or right in inside):
+                    less = inside
         if less.endswith(".") and not less.endswith(".."):
             less = less[:-1]
         if less == text:
