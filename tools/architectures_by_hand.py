@@ -10,6 +10,13 @@ BY_HAND: tuple[tuple[str, dict[str, Any]], ...] = (
         "persimmon xglm",
         {"grouped": False},
     ),
+    # Keys of old files, which the configuration's class takes in place of those of today.
+    ("bloom falcon", {"old_names": {"hidden_size": "n_embed"}}),
+    ("dots3_note_vision_encoder", {"old_names": {"hidden_size": "embed_dim", "num_attention_heads": "num_heads"}}),
+    (
+        "step3p5_vision",
+        {"old_names": {"hidden_size": "width", "num_attention_heads": "heads", "num_hidden_layers": "layers"}},
+    ),
     # Multimodal RoPE: how the axes lie is in the rotary class, and sections where the configuration leaves them out.
     (
         "qwen2_vl_text qwen2_5_vl_text qwen2_5_omni_text qwen2_5_omni_talker paddleocr_vl_text",

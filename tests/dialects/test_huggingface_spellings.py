@@ -329,15 +329,26 @@ def test_llama_3_declares_what_its_file_says_whatever_its_factor_reaches(factor,
     assert spec.sources["window.declared"] == "max_position_embeddings"
 
 
-@pytest.mark.parametrize("model_type, heads", [("bloom", {"n_head": 32}), ("falcon", {"num_attention_heads": 32})])
-def test_the_old_word_for_the_width_comes_before_that_of_today_as_in_transformers(
-    model_type: str, heads: Mapping[str, int]
+OLD_WORDS = [
+    ("bloom", {"n_head": 32}, {"n_embed": 4096}),
+    ("falcon", {"num_attention_heads": 32}, {"n_embed": 4096}),
+    ("dots3_note_vision_encoder", {"adapter_in_dim": 2048}, {"embed_dim": 2048, "num_heads": 16}),
+    ("step3p5_vision", {}, {"width": 2048, "heads": 8, "layers": 3}),
+]
+
+
+@pytest.mark.parametrize("model_type, own, old", OLD_WORDS, ids=[case[0] for case in OLD_WORDS])
+@pytest.mark.parametrize("beside", [{}, {"hidden_size": 1024}], ids=["alone", "beside that of today"])
+def test_words_of_old_files_come_before_those_of_today_as_in_transformers(
+    model_type: str, own: Mapping[str, int], old: Mapping[str, int], beside: Mapping[str, int]
 ) -> None:
     transformers = pytest.importorskip("transformers")
-    for widths in ({"n_embed": 4096}, {"n_embed": 4096, "hidden_size": 2048}):
-        config = {"model_type": model_type, **heads, **widths}
-        theirs = transformers.AutoConfig.for_model(**config)
-        assert theirs.hidden_size == 4096
-        group = huggingface.read(config, name="released").group
-        assert group.heads is not None
-        assert group.heads.head_dim == theirs.hidden_size // 32
+    config = {"model_type": model_type, **own, **beside, **old}
+    theirs = transformers.AutoConfig.for_model(**config)
+    group = huggingface.read(config, name="released").group
+    assert group.heads is not None
+    assert theirs.hidden_size in old.values()
+    assert (group.heads.query, group.heads.head_dim) == (
+        theirs.num_attention_heads,
+        theirs.hidden_size // theirs.num_attention_heads,
+    )

@@ -181,6 +181,6 @@ def _attention(subject: "Subject", run: Run, where: Where) -> Diagnosis:
     if window is not None and token >= window - 1:
         return Diagnosis("window", f"its window holds {window} tokens and is full from token {window - 1} on")
     if isinstance(group.encoding, Rotary):
-        words = "its keys and values are right: its queries are turned otherwise, or its mask shows it other tokens"
+        words = "keys and values are equal there: the queries, the mask or what follows up to the next keys differs"
         return stored(subject, where.layer or 0) or Diagnosis("query_position", words)
     return Diagnosis("mask")

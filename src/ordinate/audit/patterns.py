@@ -52,13 +52,15 @@ def patterns(moved: Moved) -> list[tuple[str, str]]:
 
 
 def _steady(moved: Moved) -> bool:
-    """Whether the tokens of each pass are off by one number, which may differ from row to row and pass to pass."""
+    """Whether the tokens of each pass are off by one number, which may be another one in other passes.
+
+    Rows that begin at the same place count as one. Passes of one token each would fit any number: they do not count.
+    """
     seen: dict[tuple[int, int], int] = {}
     apart = (moved.stands - moved.tokens).tolist()
     passes = zip(moved.before.tolist(), moved.starts.tolist(), strict=True)
-    return all(seen.setdefault(at, off) == off for at, off in zip(passes, apart, strict=True)) and len(seen) < len(
-        apart
-    )
+    steady = all(seen.setdefault(at, off) == off for at, off in zip(passes, apart, strict=True))
+    return steady and len(seen) < len(apart)
 
 
 def _unturned(moved: Moved) -> Iterator[Tensor]:

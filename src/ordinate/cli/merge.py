@@ -18,13 +18,13 @@ def command(
     """
     from ordinate.cli.verdicts import shown
     from ordinate.validate.cards import read_claims
-    from ordinate.validate.estimate import cost
+    from ordinate.validate.estimate import spent
     from ordinate.validate.running import Course
     from ordinate.validate.shards import merge
     from ordinate.validate.validating import judge
 
     folder, missing = merge(runs, out)
     why = f"{missing} samples of the plan are missing" if missing else ""
-    tokens = sum(cost(sample.cell) for sample in folder.samples.values())
+    tokens = spent(sample.cell for sample in folder.samples.values())
     course = Course("parts" if missing else "complete", why, tokens=tokens)
     return shown(out, course, (folder.manifest, judge(folder, read_claims(out))), format)

@@ -85,6 +85,11 @@ def cost(cell: Cell) -> int:
     return cell.length + cell.reserve
 
 
+def spent(cells: Iterable[Cell]) -> int:
+    """About how many tokens were taken where each of these was asked once, [token]."""
+    return sum(map(cost, cells))
+
+
 def estimate(trials: Iterable[Trial], *, rate: float | None = None, shard: tuple[int, int] | None = None) -> Estimate:
     """The tokens of a plan.
 

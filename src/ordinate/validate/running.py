@@ -7,7 +7,7 @@ from typing import Literal
 
 from ordinate.errors import Unavailable
 from ordinate.validate.cells import Request, Sample
-from ordinate.validate.estimate import amount, cost
+from ordinate.validate.estimate import amount, cost, spent
 from ordinate.validate.executing import Ended, Executor, Gone, Threads
 from ordinate.validate.sampling import Sampler
 from ordinate.validate.store.folder import RunFolder, planned_requests
@@ -111,7 +111,7 @@ class _Runner:
         self.sampler, self.folder, self.limits, self.progress = sampler, folder, limits, progress
         self.executor = executor
         self.taken = self.streak = 0
-        self.tokens = sum(cost(one.cell) for one in folder.samples.values())
+        self.tokens = spent(one.cell for one in folder.samples.values())
         self._began = time.monotonic()
 
     def wanted(self) -> list[Request]:

@@ -259,7 +259,7 @@ MODELS = (
 UNEXPLAINED = Kind(
     "unexplained",
     "The same text gives another output, and no one rule says how.",
-    "Look at the layer and token named, and at the evidence: it says what differs there.",
+    "Look at the layer and token named: the two ways of computing part there first.",
     (),
 )
 """What fits none of them."""

@@ -81,6 +81,7 @@ class Architecture(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unkno
         text: the key of a composite configuration's language model, and its model type
         marks: keys by which a configuration without a model type is known
         names: what the configuration calls a key
+        old_names: what old files call a key, which transformers puts before the name of today
         grouped: query heads may share key and value heads; where not, each has its own, whatever a configuration says
         defaults: values of keys that a configuration leaves out
     """
@@ -119,6 +120,7 @@ class Architecture(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unkno
     text: tuple[str, str] | None = None
     marks: list[str] = []
     names: dict[str, str] = {}
+    old_names: dict[str, str] = {}
     grouped: bool = True
     defaults: dict[str, Any] = {}
 

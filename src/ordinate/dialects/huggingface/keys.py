@@ -26,10 +26,6 @@ ALIASES = {
 """What else a key is called where the architecture is unknown, or names nothing."""
 
 
-OLD_WORDS = {"bloom": {"hidden_size": "n_embed"}, "falcon": {"hidden_size": "n_embed"}}
-"""By architecture: keys of old files that transformers puts before the one of today, where they are given."""
-
-
 class Found(NamedTuple):
     """A value (None where there is none), what its key is called, and where it is from."""
 
@@ -77,11 +73,9 @@ class Keys:
     def found(self, key: str) -> Found:
         """A value, what the key is called, and where the value is from."""
         own = self.known.names.get(key, key)
-        old = OLD_WORDS.get(self.model_type, {}).get(key)
-        self.asked |= {own, key, *ALIASES.get(key, ()), *([old] if old else [])}
-        if old is not None and self.config.get(old) is not None:
-            return Found(self.config[old], old, self.where(old))
-        for spelling in dict.fromkeys((own, key)):
+        old = self.known.old_names.get(key, own)
+        self.asked |= {old, own, key, *ALIASES.get(key, ())}
+        for spelling in dict.fromkeys((old, own, key)):
             if self.config.get(spelling) is not None:
                 return Found(self.config[spelling], spelling, self.where(spelling))
         for spelling in dict.fromkeys((own, key)):
