@@ -133,6 +133,27 @@ def test_wrong_usage_is_one_line_and_two(capsys, arguments):
     refused(capsys, *arguments)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (["describe", "smollm2", "--json"], "--format json"),
+        (["validate", "--json"], "--format json"),
+        (["merge", "run", "--out", "all", "--json"], "--format json"),
+        (["check", "smollm2", "--sarif"], "--format sarif"),
+        (["validate", "smollm2", "--smoke"], "--suite smoke"),
+        (["list", "--schemes"], "schemes"),
+        (["export", "--inspect-ai", "out"], "inspect_ai"),
+    ],
+)
+def test_an_option_that_is_a_value_of_another_is_answered_with_that(capsys, arguments, meant):
+    assert f"; did you mean {meant}? (see" in refused(capsys, *arguments)
+
+
+@pytest.mark.parametrize("arguments", [["backends", "--yaml"], ["describe", "smollm2", "--formt", "json"]])
+def test_an_option_that_is_no_value_has_no_such_answer(capsys, arguments):
+    assert "did you mean" not in refused(capsys, *arguments)
+
+
 @pytest.mark.parametrize("format", ["json", "svg"])
 def test_sources_belong_to_the_text(capsys, format):
     assert "--sources" in refused(capsys, "describe", "smollm2", "--sources", "--format", format)

@@ -14,15 +14,17 @@ from ordinate.audit.report import to_json, to_sarif, to_text
 from ordinate.errors import InputError
 
 
-def moved(tokens, stands, *, starts=None, before=None, all_before=(0,), window=None):
+def moved(tokens, stands, *, rows=None, starts=None, ends=None, later=None, before=None, all_before=(0,), window=None):
     tokens = torch.tensor(tokens)
+    given = {"rows": rows, "later": later, "before": before}
     return Moved(
-        tokens,
-        torch.tensor(stands),
-        tokens if starts is None else torch.tensor(starts),
-        torch.zeros_like(tokens) if before is None else torch.tensor(before),
-        all_before,
-        window,
+        tokens=tokens,
+        stands=torch.tensor(stands),
+        starts=tokens if starts is None else torch.tensor(starts),
+        ends=tokens if ends is None else torch.tensor(ends),
+        all_before=all_before,
+        window=window,
+        **{name: torch.zeros_like(tokens) if one is None else torch.tensor(one) for name, one in given.items()},
     )
 
 
@@ -31,7 +33,19 @@ def moved(tokens, stands, *, starts=None, before=None, all_before=(0,), window=N
     [
         (moved([7, 8, 9], [0, 1, 2], starts=[7, 7, 7]), ["restart"]),
         (moved([8, 9, 15], [7, 7, 14], starts=[7, 7, 14]), ["shared_position"]),
+        (moved([7, 8, 14], [9, 9, 15], starts=[7, 7, 14], ends=[9, 9, 15]), ["shared_position"]),
         (moved([7, 8, 9], [0, 0, 0], starts=[7, 7, 7]), ["rotation_count"]),
+        # Read in three passes: the first tokens are turned twice more, those of the second pass once more.
+        (
+            moved([1, 2, 4, 5], [3, 6, 8, 10], starts=[0, 0, 3, 3], ends=[2, 2, 5, 5], later=[2, 2, 1, 1]),
+            ["rotation_count"],
+        ),
+        # Three rows of passes of 4 from token 8 on, or of 12 tokens so far.
+        (moved([8, 9, 8], [12, 13, 16], rows=[1, 1, 2], starts=[8, 8, 8], ends=[11, 11, 11]), ["rows"]),
+        (moved([8, 9, 8], [20, 21, 32], rows=[1, 1, 2], starts=[8, 8, 8], ends=[11, 11, 11]), ["rows"]),
+        (moved([8, 9], [12, 13], rows=[1, 1], starts=[8, 8], ends=[11, 11]), ["offset"]),
+        (moved([130, 255, 256], [-126, -1, 0], starts=[0, 0, 0], ends=[300, 300, 300]), ["position_precision"]),
+        (moved([256, 300], [0, 44], starts=[0, 0], ends=[300, 300]), ["position_precision"]),
         (moved([7, 8, 9], [0, 0, 0]), ["restart", "rotation_count"]),
         (moved([3, 4], [6, 8], starts=[0, 0]), ["rotation_count"]),
         (moved([3, 4], [-3, -4], starts=[0, 0]), ["rotation_count"]),

@@ -203,8 +203,8 @@ def test_attention_that_does_not_see_the_tokens_before_is_no_state():
 
     model.model.layers[0].self_attn.register_forward_pre_hook(blind, with_kwargs=True)
     (finding,) = audit_model(model, checks=["chunked-prefill"], length=48).findings
-    assert (finding.where.layer, finding.where.part) == (0, "attention")
-    assert finding.kind != "state"
+    assert (finding.where.layer, finding.where.part) == (0, "mask")
+    assert finding.kind == "mask"
 
 
 def test_a_crop_that_a_cache_says_it_cannot_make_is_refused_and_no_fault():

@@ -8,6 +8,7 @@ from reference_caches import LAYOUTS, SCHEMES, WINDOW, Model, axes, check, close
 from ordinate.caches import Cache, Dense, Frozen, Paged, PerRow, Recompute, Ring
 from ordinate.errors import InputError
 from ordinate.schemes.rope import Rope
+from ordinate.spec import LayerGroup
 
 GROUPS = groups()
 
@@ -391,6 +392,37 @@ def test_what_differs_from_what_a_cache_was_made_for_is_said():
         cache.rebase(group("rope", pairing="interleaved"))
     with pytest.raises(InputError, match="how channels pair"):
         Cache(group("rope", pairing="unknown"))
+
+
+@pytest.mark.parametrize("said", ["half", "interleaved"])
+def test_a_cache_made_from_a_scheme_is_stamped_with_the_pairing_that_turns_its_keys(said):
+    cache = Cache(Rope(head_dim=4, pairing=said), keys="rotated")
+    key = torch.tensor([1.0, 2.0, 3.0, 4.0]).view(1, 1, 1, 4)
+    cache.append(key, key, torch.tensor([[1]]), gap=True)
+    # base 10000: the first pair turns by 1 rad a token, the second by 0.01.
+    pairs = {"half": (0, 2), "interleaved": (0, 1)}
+    a, b = pairs[said]
+    kept = cache.keys()[0, 0, 0]
+    wanted = [(a + 1) * np.cos(1) - (b + 1) * np.sin(1), (a + 1) * np.sin(1) + (b + 1) * np.cos(1)]
+    np.testing.assert_allclose(kept[[a, b]].numpy(), wanted, rtol=1e-6)
+    assert cache.stamp.group.pairing == said
+    cache.check(Rope(head_dim=4, pairing=said))
+    cache.check(LayerGroup("full_attention", Rope(head_dim=4), pairing=said))
+    other = {"half": "interleaved", "interleaved": "half"}[said]
+    with pytest.raises(InputError, match=f"pairing: {said} and {other}$"):
+        cache.check(LayerGroup("full_attention", Rope(head_dim=4), pairing=other))
+    with pytest.raises(InputError, match=f"pairing: {said} and {other}$"):
+        cache.check(Rope(head_dim=4, pairing=other))
+
+
+def test_entries_of_caches_that_pair_alike_are_spliced_whoever_says_how():
+    one = Cache(Rope(head_dim=16), keys="rotated")
+    other = Cache(LayerGroup("full_attention", Rope(head_dim=16, pairing="interleaved"), pairing="half"))
+    k = torch.randn(1, 3, 1, 16, generator=torch.Generator().manual_seed(0))
+    other.append(k, k)
+    one.append(k, k)
+    one.splice(other.entries())
+    np.testing.assert_allclose(one.keys("unrotated")[:, 3:6].numpy(), k.numpy(), atol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,11 @@ import pytest
 from scripted_backend import shared_words
 
 from ordinate.cli import run
+from ordinate.cli.amounts import lengths_of
 from ordinate.validate import preparing, validating
 from ordinate.validate.backends.simulated import Simulated
 from ordinate.validate.claims import Claim
+from ordinate.validate.estimate import tokens
 from ordinate.validate.opening import Opening, opened
 from ordinate.validate.store import read_manifest, read_samples
 from ordinate.validate.store.folder import open_run
@@ -231,6 +233,36 @@ def test_wrong_usage_is_named(arguments, message, tmp_path, monkeypatch, capsys)
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "left"),
+    [
+        (["smollm2"], "smollm2"),
+        (["--api-key-file", "key"], "--api-key-file"),
+        (["--api-key-variable", "KEY"], "--api-key-variable"),
+        (["--url", "http://127.0.0.1:1/v1"], "--url"),
+        (["--lengths", "700"], "--lengths"),
+        (["--out", "run"], "--out"),
+    ],
+)
+def test_what_is_left_out_of_a_resumed_run_is_named_as_it_was_written(arguments, left, capsys):
+    assert run(["validate", "--resume", "nowhere", *arguments]) == 2
+    assert capsys.readouterr().err.rstrip("\n").endswith(f": leave out {left}")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--tasks", "passkey,near_kye"], "unknown task 'near_kye'; did you mean 'near_key'?"),
+        (["--filler", "no-such.txt"], "or a text file, got 'no-such.txt'"),
+    ],
+)
+def test_a_task_and_a_filler_that_there_are_not_are_named_before_anything_is_opened(arguments, said, capsys):
+    """Nothing listens there: whoever opened it first would say so, with 3."""
+    nowhere = ["--url", "http://127.0.0.1:1/v1", "--model", "none", "--tokenizer", "bytes", "--lengths", "700"]
+    assert run(["validate", *nowhere, *arguments]) == 2
+    assert said in capsys.readouterr().err
+
+
 def test_levels_that_need_no_tasks_are_measured_once_and_kept(tmp_path, capsys):
     out = tmp_path / "run"
     assert validate("--out", out, "--levels", "P") == 3
@@ -272,6 +304,29 @@ def test_a_run_is_not_compared_with_what_is_none(tmp_path, capsys):
     for pair in ((tmp_path / "run", tmp_path), (tmp_path, tmp_path / "run")):
         assert run(["diff", *map(str, pair)]) == 2
         assert f"{tmp_path} is no run folder, it has no run.json" in capsys.readouterr().err
+
+
+def test_one_run_alone_is_not_compared_and_no_engines_are_asked_for(tmp_path, capsys):
+    assert validate("--out", tmp_path / "run", "--budget", "2k") == 3
+    capsys.readouterr()
+    assert run(["diff", str(tmp_path / "run")]) == 2
+    shown = capsys.readouterr().err
+    assert f"{tmp_path / 'run'} is a run, which is compared with another: ordinate diff RUN_BEFORE RUN_AFTER" in shown
+    assert "--engines" not in shown
+
+
+def test_lengths_are_compared_with_the_shortest_in_whatever_order(tmp_path, capsys):
+    assert validate("--out", tmp_path / "run", "--lengths", "1200,700", "--budget", "2k") == 3
+    (trial,) = read_manifest(tmp_path / "run").trials
+    assert (trial.short, trial.lengths) == (700, (1200,))
+    capsys.readouterr()
+    assert run(["validate", "--help"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "the others are compared with the shortest." in told
+    assert "(k is 1,024)" in told
+    assert "128k is 131,072" in told
+    assert "An amount is no length: k is 1,000, M 1,000,000." in told
+    assert (lengths_of("2k,1M"), tokens("2k"), tokens("1M")) == ((2048, 1048576), 2000, 1000000)
 
 
 def test_where_all_tasks_are_at_their_floor_no_other_level_makes_a_run_supported(tmp_path):

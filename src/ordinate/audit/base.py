@@ -18,9 +18,13 @@ Status = Literal["passed", "failed", "refused", "not applicable", "undecided"]
 """`refused`: the model's own code, or a server, raised an error rather than compute something. `undecided`: nothing
 that a server says can tell."""
 
-Part = Literal["keys", "queries", "attention", "state", "embedding", "values", "output", "table"]
-"""What differs first: `attention` is a bias, a mask or what else joins queries and keys that are equal themselves;
-`state` what layers that keep no keys make of the tokens before."""
+Part = Literal[
+    "keys", "queries", "values", "cache", "mask", "attention", "behind", "state", "embedding", "output", "table"
+]
+"""What differs first: `cache` is keys and values alike, held though they are another token's or another row's, or read
+other than they were made; `mask` which tokens a query sees; `attention` a bias or what else joins queries and keys
+that are equal themselves, or where that could not be looked into; `behind` what follows attention up to the next
+layer's keys; `state` what layers that keep no keys make of the tokens before."""
 
 
 ORDINARY = (
@@ -187,7 +191,8 @@ class Check(ABC):
 
         try:
             run = compute()
-            return judge(self, subject, case, run, subject.reference if against is None else against, control, unseen)
+            reference = subject.reference if against is None else against
+            return judge(self, subject, case, run, reference, compute, control, unseen)
         except Refusal as refusal:
             return self.refused(case, str(refusal))
 

@@ -1,6 +1,6 @@
 """Rows of the subject together: of other lengths, padded, or packed one after another."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -69,13 +69,15 @@ class Batches(Passes):
             run = self.whole(ids, positions=positions, mask=mask)
         return _without_padding(run, places, lengths, f"{side} padding")
 
-    def packed(self, lengths: Sequence[int], *, masked: bool = False, first: Tensor | None = None) -> Run:
+    def packed(
+        self, lengths: Sequence[int], *, masked: bool = False, others: Mapping[int, Tensor] | None = None
+    ) -> Run:
         """Documents one after another in a row, positions from 0 in each: the beginnings of the subject's own rows.
 
         Args:
             lengths: tokens of each document
             masked: whether a mask of blocks is given beside the positions
-            first: [rows, tokens], other ids for the first document
+            others: [rows, tokens] each, other ids for documents, by their numbers
 
         Returns:
             a row for each document of each row
@@ -83,8 +85,8 @@ class Batches(Passes):
         from ordinate.positions import from_lengths
 
         documents = [self.ids[:, :tokens] for tokens in lengths]
-        if first is not None:
-            documents[0] = first
+        for number, ids in (others or {}).items():
+            documents[number] = ids
         positions = torch.from_numpy(from_lengths(list(lengths))).expand(ROWS, -1)
         mask = self._blocks(lengths) if masked else None
         logits, _ = self.call(torch.cat(documents, 1), positions=positions, mask=mask)

@@ -1,90 +1,83 @@
 """Which kind of fault the evidence fits: how far each token was moved, and what that depends on."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
+from ordinate.audit.attended import parted
 from ordinate.audit.base import Refusal, Where
 from ordinate.audit.comparison import compare
 from ordinate.audit.fit import Diagnosis, Keys, group_of, keys_of
-from ordinate.audit.localiser import differing, localise
+from ordinate.audit.joined import explained
+from ordinate.audit.localiser import distances, localise
 from ordinate.audit.patterns import Moved, patterns
 from ordinate.audit.runs import Run
 from ordinate.audit.stored import stored
+from ordinate.audit.turned import turned
 from ordinate.schemes.base import Bias, Rotary
 
 if TYPE_CHECKING:
     from ordinate.audit.subject import Subject
 
-# A turn explains a key where so much of its length is left over at most; rounding needs some.
-_LEFT_OVER = 1e-3
-_ROUNDINGS = 4.0
-# A key is longer or shorter than the reference's where it is so by more.
-_LONGER = 0.02
 # Tokens whose position in a learned table is looked for.
 _LOOKED_UP = 4
 _PROBE = 8
 
 
-def diagnose(subject: "Subject", run: Run, reference: Run, where: Where, *, probe: bool = True) -> Diagnosis:
+def diagnose(
+    subject: "Subject",
+    run: Run,
+    reference: Run,
+    where: Where,
+    again: Callable[[], Run] | None = None,
+    *,
+    probe: bool = True,
+) -> Diagnosis:
     """Name the kind of fault that a run shows, from what differs first in it.
 
     Args:
         subject: the model
         run, reference: what differs
         where: it differs first
+        again: computes the run anew, so that attention can be looked into; not looked into where not given
         probe: whether another run may be made where this one leaves two kinds open
     """
-    if where.part == "keys" and where.layer is not None:
-        return _keys(subject, run, reference, where, probe)
+    layer = where.layer
+    if layer is not None and where.part in ("keys", "values"):
+        group = group_of(subject.spec, layer)
+        # Beside MLA's latent, transformers holds the decoupled key, turned, where others hold values.
+        latent = group is not None and group.heads is not None and group.heads.latent_dim is not None
+        if (where.part == "values") == latent:
+            return _keys(subject, run, reference, where, layer, "values" if latent else "keys", probe)
     if where.part == "embedding":
         return _embedding(subject, run, reference, probe)
-    if where.part == "attention" and where.layer is not None:
-        return _attention(subject, run, where)
+    if where.part == "attention" and layer is not None:
+        return _attention(subject, run, where, again)
     if where.part == "state":
         return Diagnosis("state" if subject.carries_state else "unexplained")
     return Diagnosis("unexplained")
 
 
-def _keys(subject: "Subject", run: Run, reference: Run, where: Where, probe: bool) -> Diagnosis:
-    layer = where.layer or 0
-    sides = differing(reference, run, subject.noise, layer)
+def _keys(subject: "Subject", run: Run, reference: Run, where: Where, layer: int, side: str, probe: bool) -> Diagnosis:
+    sides = distances(reference, run, subject.noise, layer)
     expected, found = reference.layers[layer], run.layers[layer]
     if sides is None or expected is None or found is None:
         return Diagnosis("unexplained")
-    places = (sides[0].any(-1) & ~sides[1].any(-1)).nonzero()
-    of = [run.reference_row(row) if reference.rows > 1 else 0 for row in range(run.rows)]
-    layouts = keys_of(subject.spec, layer, expected.keys[of], found.keys, places, where.heads)
-    depends = any(keys.group.stretch and "static" not in keys.group.stretch.traits for keys in layouts)
-    tolerance = max(_LEFT_OVER, _ROUNDINGS * subject.noise.epsilon)
-    for keys in layouts:
-        magnitude = keys.magnitude()
-        fit = keys.fit(2 * max(run.tokens + max(run.before), subject.length))
-        if fit.agreement < 1 - tolerance:
-            continue
-        if not bool(fit.shifts.any()):
-            if abs(magnitude - 1) > _LONGER:
-                return Diagnosis("magnitude", f"keys are {magnitude:.4g} times as long", {"magnitude": magnitude})
-            continue
-        if depends and torch.equal(fit.shifts, fit.places[:, 1]):
-            # Where frequencies follow the length, a cache keeps keys as they were before they were turned.
-            return Diagnosis("length_switch", "keys are stored as the length of their time turns them")
-        return _moved(subject, run, fit.places, fit.shifts, probe)
-    for keys in layouts:
-        other = _other_frequencies(run, keys, 1 - tolerance)
-        if other is not None:
-            return other
-    for keys in layouts:
-        if keys.turned_as("interleaved" if keys.pairing == "half" else "half") > 1 - tolerance:
-            return Diagnosis("pairing", "keys are paired in the other layout")
-    # Coarse steps of angle from token to token: any frequencies at all explain them.
-    changed = "length_switch" if depends and run.tokens > (subject.crossing or run.tokens) else "base"
-    for keys in layouts:
-        steady = keys.steady()
-        if steady is not None and steady > 1 - tolerance:
-            return Diagnosis(changed, "each pair of channels turns with a frequency of its own")
-    return Diagnosis("unexplained")
+    differ = (sides.values > 1).any(-1) if side == "values" else sides.only_keys
+    before, after = getattr(expected, side)[sides.of], getattr(found, side)
+    layouts = keys_of(subject.spec, layer, before, after, differ.nonzero(), where.heads)
+    return replace(_by_turn(subject, run, layouts, probe), part="keys", heads=where.heads)
+
+
+def _by_turn(subject: "Subject", run: Run, layouts: list[Keys], probe: bool) -> Diagnosis:
+    """What turned these keys."""
+    found = turned(subject, run, layouts)
+    if found is None:
+        return Diagnosis("unexplained")
+    return found if isinstance(found, Diagnosis) else _moved(subject, run, found.places, found.shifts, probe)
 
 
 def _moved(subject: "Subject", run: Run, places: Tensor, shifts: Tensor, probe: bool) -> Diagnosis:
@@ -92,7 +85,12 @@ def _moved(subject: "Subject", run: Run, places: Tensor, shifts: Tensor, probe: 
     moved = Moved(
         tokens=tokens,
         stands=tokens + shifts,
+        rows=rows,
         starts=run.starts[rows, tokens],
+        ends=torch.tensor([int((run.starts[row] == run.starts[row, token]).nonzero()[-1]) for row, token in places]),
+        later=torch.tensor(
+            [len(run.starts[row][run.starts[row] > run.starts[row, token]].unique()) for row, token in places]
+        ),
         before=torch.tensor(run.before)[rows],
         all_before=run.before,
         window=min(subject.windows, default=None),
@@ -121,31 +119,13 @@ def _probed(subject: "Subject") -> Diagnosis | None:
     return None if where is None else diagnose(subject, run, subject.reference, where, probe=False)
 
 
-def _other_frequencies(run: Run, keys: Keys, least: float) -> Diagnosis | None:
-    """Whether keys were turned at the length of their time."""
-    if keys.group.stretch is None or "static" in keys.group.stretch.traits:
-        return None
-    rows, tokens = keys.places[:, 0], keys.places[:, 1]
-    lengths = {int(length) for row in run.starts for length in row.unique()} | {run.tokens}
-    by_length = {length: torch.from_numpy(keys.group.frequencies(length or None)) for length in lengths}
-    right = by_length[run.tokens]
-    angles = []
-    for row, token in zip(rows.tolist(), tokens.tolist(), strict=True):
-        later = run.starts[row][run.starts[row] > token]
-        end = int(later.min()) if len(later) else run.tokens
-        angles.append(token * (by_length[end] - right))
-    if float(keys.agreement(torch.stack(angles)).min()) > least:
-        return Diagnosis("length_switch", "keys keep the frequencies of the length at which they were made")
-    return None
-
-
 def _embedding(subject: "Subject", run: Run, reference: Run, probe: bool) -> Diagnosis:
     """Look up which row of the position table a token got, by giving the model this token everywhere."""
     found = run.layers[0] if run.layers else None
-    sides = None if found is None else differing(reference, run, subject.noise, 0)
+    sides = None if found is None else distances(reference, run, subject.noise, 0)
     if found is None or sides is None:
         return Diagnosis("unexplained")
-    places = sides[1].any(-1).nonzero()
+    places = (sides.values > 1).any(-1).nonzero()
     places = places[torch.linspace(0, len(places) - 1, min(_LOOKED_UP, len(places))).long()]
     stood, shifts = [], []
     for row, token in places.tolist():
@@ -158,26 +138,28 @@ def _embedding(subject: "Subject", run: Run, reference: Run, probe: bool) -> Dia
             return Diagnosis("unexplained")
         vectors = torch.cat([table.keys[0].flatten(1), table.values[0].flatten(1)], -1).float()
         own = torch.cat([found.keys[row, token].flatten(), found.values[row, token].flatten()], -1).float()
-        distances = (vectors - own).norm(dim=-1) / own.norm().clamp(min=1e-30)
-        if float(distances.min()) <= max(subject.noise.layer_thresholds(0)):
+        apart = (vectors - own).norm(dim=-1) / own.norm().clamp(min=1e-30)
+        if float(apart.min()) <= max(subject.noise.layer_thresholds(0)):
             stood.append((row, token))
-            shifts.append(int(distances.argmin()) - token)
+            shifts.append(int(apart.argmin()) - token)
     if not stood:
         return Diagnosis("unexplained", "the states that enter the first layer are those of no position")
     return _moved(subject, run, torch.tensor(stood), torch.tensor(shifts), probe)
 
 
-def _attention(subject: "Subject", run: Run, where: Where) -> Diagnosis:
+def _attention(subject: "Subject", run: Run, where: Where, again: Callable[[], Run] | None) -> Diagnosis:
     group = group_of(subject.spec, where.layer or 0)
-    if group is None:
-        return Diagnosis("mask")
-    token = where.token or 0
-    depends = group.stretch is not None and "static" not in group.stretch.traits
+    depends = group is not None and group.stretch is not None and "static" not in group.stretch.traits
     if depends and subject.crossing is not None and run.tokens > subject.crossing:
         return Diagnosis("length_switch", f"past {subject.crossing} tokens frequencies depend on the length")
+    seen = None if again is None else parted(subject, run, where, again)
+    if seen is not None:
+        return explained(subject, run, where, seen, lambda layouts: _by_turn(subject, run, layouts, probe=False))
+    if group is None:
+        return Diagnosis("mask")
     if isinstance(group.encoding, Bias):
         return Diagnosis("bias_offset", f"{group.scheme} adds its bias there")
-    window = group.sliding_window
+    window, token = group.sliding_window, where.token or 0
     if window is not None and token >= window - 1:
         return Diagnosis("window", f"its window holds {window} tokens and is full from token {window - 1} on")
     if isinstance(group.encoding, Rotary):

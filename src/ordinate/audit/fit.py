@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ordinate.audit.base import Part
 from ordinate.errors import InputError
 from ordinate.schemes.base import Rotary
 from ordinate.spec import LayerGroup, Spec
@@ -28,11 +29,15 @@ class Diagnosis:
         kind: a name in `kinds`
         evidence: what was seen, in half a sentence
         numbers: of the evidence, by name
+        part: what differs first, where more is known of it than before
+        heads: that differ in that part; None for all
     """
 
     kind: str
     evidence: str = ""
     numbers: Mapping[str, Any] = field(default_factory=dict)
+    part: Part | None = None
+    heads: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -143,10 +148,23 @@ def keys_of(
         places = places[torch.cat([torch.arange(_MOST // 2), spread])]
     chosen = slice(None) if heads is None else list(heads)
     a, b = (keys[places[:, 0], places[:, 1]][:, chosen].cpu() for keys in (reference, found))
+    return layouts_of(group, a, b, places)
+
+
+def layouts_of(group: LayerGroup | None, reference: Tensor, found: Tensor, places: Tensor) -> list[Keys]:
+    """Vectors of a layer, for each pair layout that they may be in, its own first; empty where nothing rotates.
+
+    Args:
+        group: the layer's
+        reference, found: [vectors, heads, head_dim]
+        places: [vectors, 2], row and token
+    """
+    if group is None or not isinstance(group.encoding, Rotary) or not len(places):
+        return []
     first = "interleaved" if group.pairing == "interleaved" else "half"
     layouts = (first, "half" if first == "interleaved" else "interleaved")
     try:
-        return [Keys(group, a, b, places, layout) for layout in layouts]
+        return [Keys(group, reference, found, places, layout) for layout in layouts]
     except InputError:
         return []
 

@@ -21,13 +21,14 @@ def judge(
     case: str,
     run: Run,
     reference: Run,
+    compute: Callable[[], Run],
     control: Callable[[], Run] | None = None,
     unseen: Callable[[], Run] | None = None,
 ) -> Outcome:
     """Compare a run with a reference, and say where it leaves it and why.
 
     It fails where a logit differs by more than `FACTOR` times the noise floor, or a key or value of its cache does.
-    The arguments are those of `Check.compared`.
+    `run` is what `compute` gave; the other arguments are those of `Check.compared`.
 
     Raises:
         Refusal: nothing can be compared
@@ -38,7 +39,9 @@ def judge(
     outcome = Outcome(check.name, case, "passed", comparison, threshold, numbers=_numbers(subject, comparison))
     if where is None:
         return outcome
-    found = _named(check, subject, run, reference, where, control, unseen)
+    found = _named(check, subject, run, reference, where, compute, control, unseen)
+    if found.part is not None:
+        where = replace(where, part=found.part, heads=found.heads)
     return replace(
         outcome,
         status="failed",
@@ -55,6 +58,7 @@ def _named(
     run: Run,
     reference: Run,
     where: Where,
+    compute: Callable[[], Run],
     control: Callable[[], Run] | None,
     unseen: Callable[[], Run] | None,
 ) -> Diagnosis:
@@ -64,7 +68,7 @@ def _named(
         comparison = compare(subject.reference, plain, distributions=subject.has_logits)
         at = localise(subject.reference, plain, subject.noise, comparison, subject.noise.threshold)
         if at is not None:
-            found = diagnose(subject, plain, subject.reference, at)
+            found = diagnose(subject, plain, subject.reference, at, control)
             return Diagnosis(found.kind, found.evidence or "so it is without this as well", found.numbers)
     if unseen is not None:
         other = unseen()
@@ -72,8 +76,8 @@ def _named(
         if seen > subject.noise.threshold:
             change = figures(seen, 2)
             return Diagnosis(check.kinds[0], f"other tokens where none may look change the logits by {change}")
-    found = diagnose(subject, run, reference, where)
-    return found if found.kind in check.kinds else Diagnosis(check.kinds[0], found.evidence, found.numbers)
+    found = diagnose(subject, run, reference, where, compute)
+    return found if found.kind in check.kinds else replace(found, kind=check.kinds[0])
 
 
 def _numbers(subject: "Subject", comparison: Comparison) -> dict[str, float | int]:
@@ -103,10 +107,13 @@ def _place(where: Where) -> str:
     parts = {
         "keys": "its keys differ and its values do not",
         "queries": "its queries differ and its keys and values do not",
+        "values": "its values differ and its keys do not",
+        "cache": "keys and values of its cache differ",
+        "mask": "its queries, keys and values are equal and see other tokens",
         "attention": "its keys and values are equal and what it returns differs",
+        "behind": "what its attention returns is equal and what follows it differs",
         "state": "it keeps no keys, and what it makes of the tokens before differs",
         "embedding": "keys and values differ from the first layer on",
-        "values": "its values differ",
         "output": "the outputs differ",
         "table": "its table differs",
     }

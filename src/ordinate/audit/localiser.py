@@ -1,5 +1,6 @@
 """Where a run leaves the reference: the first token, layer and part of attention, its heads and rows."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
@@ -13,14 +14,31 @@ from ordinate.audit.runs import Run
 if TYPE_CHECKING:
     from ordinate.audit.noise import Noise
 
+# Values alone differ in a layer where they do so by this many times what rounding may do.
+_PLAINLY = 4.0
 
-def differing(reference: Run, run: Run, noise: "Noise", layer: int) -> tuple[Tensor, Tensor, Tensor] | None:
-    """Which keys and values of a layer differ beyond the noise.
 
-    Returns:
-        keys, values: [rows, tokens, heads], bool; and [rows, tokens], bool, which were compared; None where a side
-        holds none
+@dataclass(frozen=True)
+class Distances:
+    """How far keys and values of a layer are apart, in units of what rounding may do.
+
+    Args:
+        keys, values: [rows, tokens, heads], float32, 0 where nothing was compared; above 1 they differ
+        of: for each row of the run, the row of the reference that it was compared with
     """
+
+    keys: Tensor
+    values: Tensor
+    of: list[int]
+
+    @property
+    def only_keys(self) -> Tensor:
+        """Whose keys differ beside equal values, [rows, tokens], bool."""
+        return (self.keys > 1).any(-1) & ~(self.values > 1).any(-1)
+
+
+def distances(reference: Run, run: Run, noise: "Noise", layer: int) -> Distances | None:
+    """How far keys and values of a layer are apart, or None where a side holds none."""
     if layer >= min(len(reference.layers), len(run.layers)):
         return None
     expected, found = reference.layers[layer], run.layers[layer]
@@ -32,17 +50,18 @@ def differing(reference: Run, run: Run, noise: "Noise", layer: int) -> tuple[Ten
     sides = []
     thresholds = noise.layer_thresholds(layer)
     for a, b, threshold in zip((expected.keys, expected.values), (found.keys, found.values), thresholds, strict=True):
-        distance = apart(a[of, :tokens], b[:, :tokens])
-        sides.append((distance.cpu() > threshold) & there[:, :, None])
-    return sides[0], sides[1], there
+        distance = apart(a[of, :tokens], b[:, :tokens]).cpu() / threshold
+        sides.append(torch.where(there[:, :, None], distance, 0.0))
+    return Distances(sides[0], sides[1], of)
 
 
 def localise(reference: Run, run: Run, noise: "Noise", comparison: Comparison, threshold: float) -> Where | None:
     """Where a run first differs beyond the noise, or None where nowhere.
 
     Keys and values of a layer come from the same states, so that keys that differ beside equal values were turned
-    otherwise; where both differ, what went into them did: the attention of the layer before, or the embedding. Of
-    layers before that keep no keys the first is named, and what it carries from token to token.
+    otherwise; where both differ, what went into them did: the attention of the layer before, or the embedding, unless
+    both are what another token or row has there. Of layers before that keep no keys the first is named, and what it
+    carries from token to token.
     """
     beyond = comparison.beyond(threshold)
     part: Part | None = None
@@ -50,19 +69,26 @@ def localise(reference: Run, run: Run, noise: "Noise", comparison: Comparison, t
     layers = min(len(reference.layers), len(run.layers))
     equal = -1  # the last layer whose keys and values are equal
     for layer in range(layers):
-        sides = differing(reference, run, noise, layer)
+        sides = distances(reference, run, noise, layer)
         if sides is None:
             continue
-        keys, values, _ = sides
+        keys, values = sides.keys > 1, sides.values > 1
         if not (keys.any() or values.any()):
             equal = layer
             continue
-        only_keys = keys.any(-1) & ~values.any(-1)
+        only_keys = sides.only_keys
         first_values = _first_token(values.any(-1))
         first_keys = _first_token(only_keys)
         if first_keys is not None and (first_values is None or first_keys <= first_values):
             part, found_layer, tokens_at = "keys", layer, only_keys
             heads = _some(keys[only_keys].any(0))
+        elif not keys.any() and float(sides.values.max()) > _PLAINLY:
+            # Keys of other states would differ as well.
+            part, found_layer, tokens_at = "values", layer, values.any(-1)
+            heads = _some(values[tokens_at].any(0))
+        elif _exchanged(reference, run, noise, layer, sides):
+            part, found_layer, tokens_at = "cache", layer, keys.any(-1) & values.any(-1)
+            heads = _some(values[tokens_at].any(0))
         elif layer == 0:
             part, found_layer, tokens_at = "embedding", 0, values.any(-1)
         else:
@@ -81,6 +107,24 @@ def localise(reference: Run, run: Run, noise: "Noise", comparison: Comparison, t
     return Where(
         token=token, row=row, layer=found_layer, part=part, heads=heads, rows=rows, tokens=int(tokens_at.sum())
     )
+
+
+def _exchanged(reference: Run, run: Run, noise: "Noise", layer: int, sides: Distances) -> bool:
+    """Whether the first key and value that differ are those of another token or row, both of the same one."""
+    both = ((sides.keys > 1).any(-1) & (sides.values > 1).any(-1)).T.nonzero()
+    expected, found = reference.layers[layer], run.layers[layer]
+    if not len(both) or expected is None or found is None:
+        return False
+    token, row = (int(number) for number in both[0])
+    which = ((sides.keys > 1) & (sides.values > 1))[row, token]
+    near = expected.there
+    for a, b, threshold in (
+        (expected.keys, found.keys, noise.layer_thresholds(layer)[0]),
+        (expected.values, found.values, noise.layer_thresholds(layer)[1]),
+    ):
+        one = b[row, token].expand_as(a)
+        near = near & (apart(a, one)[..., which].cpu() <= threshold).all(-1)
+    return bool(which.any()) and bool(near.any())
 
 
 def _between(equal: int, differs: int) -> tuple[Part, int]:

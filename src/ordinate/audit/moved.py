@@ -37,7 +37,7 @@ _BEGINS_AT_ZERO = ("recurrent_gemma",)
 _MEAN = 16.0
 # Keys that a displacement explains lie this close to it: cos of the angle that is left, weighted by size.
 _EXPLAINED = 0.995
-_ROUNDED = {"bfloat16": torch.bfloat16, "float16": torch.float16}
+_ROUNDED = {"bfloat16": torch.bfloat16, "float16": torch.float16, "int8": torch.int8, "uint8": torch.uint8}
 
 
 @dataclass(frozen=True)
@@ -231,10 +231,21 @@ def _explained(left: Tensor, size: Tensor, frequencies: Tensor, start: int, whic
                 f"from position {first} on keys stand {-constant} positions before their own: a table wraps",
             )
         return "shift", f"keys stand {constant:+d} positions from their own"
+    if _scattered(left, size):
+        return "unexplained", "keys of one position are each off by another angle: they are held coarsely, or mixed up"
     return (
         "table_precision",
         "no position explains the angles of keys: their frequencies or tables are rounded or others",
     )
+
+
+def _scattered(left: Tensor, size: Tensor) -> bool:
+    """Whether the angles that are left differ between the rows and heads of one position, which have one table."""
+    several = left.shape[0] * left.shape[2]
+    alone = (left.imag.square() / size).sum()
+    together = (left.imag.sum((0, 2)).square() / size.sum((0, 2))).sum()
+    # Of one table the two are equal; what differs at random is smaller together, by as many times as there are.
+    return several > 1 and float(together) < (1 + 1 / several) / 2 * float(alone)
 
 
 def _displacement(left: Tensor, frequencies: Tensor, position: int) -> int:

@@ -14,7 +14,10 @@ class Moved:
     Args:
         tokens: [found], the position that each should have, [token]
         stands: [found], the position that it has, [token]
+        rows: [found], the row of the batch
         starts: [found], the first token of the pass in which it was computed
+        ends: [found], the last token of that pass
+        later: [found], how many passes of its row came after that one
         before: [found], places before its row's first token: padding, or other documents, [token]
         all_before: the same of every row of the batch, [token]
         window: of the model's sliding layers, or None, [token]
@@ -22,7 +25,10 @@ class Moved:
 
     tokens: Tensor
     stands: Tensor
+    rows: Tensor
     starts: Tensor
+    ends: Tensor
+    later: Tensor
     before: Tensor
     all_before: tuple[int, ...]
     window: int | None
@@ -88,18 +94,34 @@ def _ring(moved: Moved) -> Iterator[Tensor]:
 
 
 def _rounded(moved: Moved) -> Iterator[Tensor]:
-    for dtype in (torch.bfloat16, torch.float16):
+    for dtype in (torch.bfloat16, torch.float16, torch.int8, torch.uint8):
         yield moved.tokens.to(dtype).long()
+
+
+def _counted_on(moved: Moved) -> Iterator[Tensor]:
+    """What rows before it have in the same pass, or altogether, is counted: told from an offset by two rows."""
+    if len(moved.rows.unique()) > 1:
+        yield moved.tokens + moved.rows * (moved.ends - moved.starts + 1)
+        yield moved.tokens + moved.rows * (moved.ends + 1)
+
+
+def _again(moved: Moved) -> Iterator[Tensor]:
+    """Cached keys are turned once more in each pass that follows, by their own position."""
+    if bool((moved.later > 1).any()):
+        yield moved.tokens * (1 + moved.later)
 
 
 _RULES: tuple[tuple[str, str, Callable[[Moved], Iterable[Tensor]]], ...] = (
     ("restart", "positions start again at 0 in each pass", lambda moved: [moved.tokens - moved.starts]),
     ("shared_position", "all tokens of a pass stand where its first does", lambda moved: [moved.starts]),
+    ("shared_position", "all tokens of a pass stand where its last does", lambda moved: [moved.ends]),
     ("rotation_count", "keys are not turned at all", _unturned),
     ("rotation_count", "keys are turned twice", lambda moved: [2 * moved.tokens]),
     ("rotation_count", "keys are turned the wrong way", lambda moved: [-moved.tokens]),
+    ("rotation_count", "keys in the cache are turned again in each pass", _again),
     ("ring_index", "it is turned by its slot in the window's ring", _ring),
     ("padding", "what stands before the row's first token is counted", _slots),
     ("rows", "it has another row's position at its place", _other_rows),
+    ("rows", "tokens of the rows before are counted", _counted_on),
     ("position_precision", "positions are rounded to a low precision", _rounded),
 )

@@ -1,5 +1,6 @@
 """What is done to a cache between one call of attention and the next: entries go, come, move and are turned anew."""
 
+from dataclasses import replace
 from typing import Any, Self
 
 import torch
@@ -12,7 +13,7 @@ from ordinate.caches.state import State
 from ordinate.caches.tables import Tables, one_table
 from ordinate.caches.transaction import ordinary_tensors, transaction
 from ordinate.errors import MAXIMUM_POSITION, InputError, got, non_negative_integer
-from ordinate.schemes.base import Scheme
+from ordinate.schemes.base import Rotary, Scheme
 from ordinate.spec import LayerGroup, Spec
 
 
@@ -178,12 +179,15 @@ class Operations:
 
 
 def checked_group(group: LayerGroup | Scheme) -> LayerGroup:
+    """A group that says how its channels pair: as its scheme does where it leaves that open."""
     if isinstance(group, Scheme):
-        return LayerGroup("full_attention", encoding=group)
+        group = LayerGroup("full_attention", encoding=group)
     if isinstance(group, Spec):
         raise InputError(f"group must be one group of {group.name}, {', '.join(group.groups)}, got all of its spec")
     if not isinstance(group, LayerGroup):
         raise InputError(f"group must be a LayerGroup or a scheme, got {got(group)}")
+    if group.pairing is None and isinstance(group.encoding, Rotary):
+        return replace(group, pairing=group.encoding.pairing)
     return group
 
 

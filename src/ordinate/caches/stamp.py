@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -71,4 +71,8 @@ class Stamp:
 def _alone(group: LayerGroup) -> Spec:
     # Where a group stands in its model is no part of what its keys are.
     here = replace(group, layer_type="cache", layers=None)
+    if isinstance(group.encoding, Rotary):
+        # Keys turn by the group's pairing, and by the scheme's where the group has none: only one of them counts.
+        scheme: Any = group.encoding
+        here = replace(here, pairing=group.pairing or scheme.pairing, encoding=replace(scheme, pairing="half"))
     return Spec("a cache", "cache", "huggingface", {"cache": here}, Window(None, None))

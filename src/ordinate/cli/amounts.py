@@ -1,4 +1,7 @@
-"""Lengths and memory as people write them on a command line: 128k tokens, 80GiB."""
+"""Lengths and memory as people write them on a command line: 128k tokens, 80GiB.
+
+Of a length k is 1,024, because windows are powers of two; of a budget (`ordinate.validate.estimate.tokens`) 1,000.
+"""
 
 import re
 from decimal import Decimal, InvalidOperation

@@ -42,7 +42,9 @@ def command(
     if out is None or pairing is None:
         raise InputError("ordinate convert needs IN, OUT and --pairing half or interleaved, or IN and --detect")
     from ordinate.weights.convert import convert
+    from ordinate.weights.directory import check_directory
 
+    check_directory(out, "OUT", new=True)
     with progress() as report:
         done = convert(_own_files(source, report), out, pairing, base=base, progress=report)
     done = replace(done, source=source)

@@ -32,16 +32,24 @@ def run(
     from ordinate.cli.progress import progress
     from ordinate.errors import positive
     from ordinate.validate.estimate import tokens
+    from ordinate.validate.fillers import named
     from ordinate.validate.opening import opened
     from ordinate.validate.preparing import Asked, name_of, opening_of, prepare, resume
     from ordinate.validate.running import Limits
     from ordinate.validate.shards import shard
+    from ordinate.validate.store.folder import check_place
+    from ordinate.validate.suites import find
     from ordinate.validate.validating import validate
 
     limits = Limits(
         tokens=None if budget is None else tokens(budget),
         seconds=None if seconds is None else positive("--seconds", seconds),
     )
+    if folder is None:  # what no model is needed for is said before one is opened, which takes far longer
+        find(asked["suite"]).asked(asked["tasks"])
+        named(asked["filler"])
+    if out is not None:
+        check_place(out, "--out")
     part = asked.pop("shard")
     wanted = None if folder is not None else Asked(**asked, shard=None if part is None else shard(part))
     answers = opening if folder is None else opening_of(folder)

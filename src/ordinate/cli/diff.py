@@ -57,6 +57,8 @@ def command(
     from ordinate.scaling.base import checked_length
 
     form = form_of(format, out, ("text", "json"))
+    if b is None and engines is None and (Path(a) / RUN).is_file():
+        raise InputError(f"{a} is a run, which is compared with another: ordinate diff RUN_BEFORE RUN_AFTER")
     if (b is None) == (engines is None):
         raise InputError("diff needs another model or --engines, one of them")
     runs = [folder for folder in (a, b) if folder is not None and (Path(folder) / RUN).is_file()]

@@ -125,11 +125,14 @@ def _call(name: str, arguments: list[str]) -> int:
     from typer.main import get_command
 
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    app.command()(importlib.import_module(f"ordinate.cli.{name}").command)
+    command = importlib.import_module(f"ordinate.cli.{name}").command
+    app.command()(command)
     try:
         result = get_command(app).main(args=arguments, prog_name=f"ordinate {name}", standalone_mode=False)
     except typer.TyperException as error:
-        raise InputError(f"{error.format_message()} (see `ordinate {name} --help`)") from error
+        from ordinate.cli.hints import meant
+
+        raise InputError(f"{error.format_message()}{meant(error, command)} (see `ordinate {name} --help`)") from error
     except typer.Abort as error:
         raise KeyboardInterrupt from error
     except SystemExit as error:

@@ -46,7 +46,9 @@ def command(
     from ordinate.cli.progress import progress
     from ordinate.errors import InputError, positive_integer
     from ordinate.validate.exports import export, find, parts
+    from ordinate.weights.directory import check_directory
 
+    check_directory(out, "OUT", new=True)
     one = find(format)
     units = None if units is None else positive_integer("--units", units)
     if lengths is not None and to is not None:

@@ -48,7 +48,9 @@ def command(
     """
     from ordinate.cli.progress import progress
     from ordinate.extras import need
+    from ordinate.weights.directory import check_directory
 
+    check_directory(out, "--out", new=True)
     need("transformers", "torch", "transformers", "safetensors", "tokenizers")
     from ordinate.extend import extend
     from ordinate.extend.methods import read_divisors

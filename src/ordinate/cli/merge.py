@@ -21,8 +21,10 @@ def command(
     from ordinate.validate.estimate import spent
     from ordinate.validate.running import Course
     from ordinate.validate.shards import merge
+    from ordinate.validate.store.folder import check_place
     from ordinate.validate.validating import judge
 
+    check_place(out, "--out")
     folder, missing = merge(runs, out)
     why = f"{missing} samples of the plan are missing" if missing else ""
     tokens = spent(sample.cell for sample in folder.samples.values())

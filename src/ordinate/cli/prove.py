@@ -44,7 +44,9 @@ def command(
 
     from ordinate.cli.progress import progress
     from ordinate.extras import need
+    from ordinate.weights.directory import check_directory
 
+    check_directory(out, "--out")
     need("transformers", "torch", "transformers", "safetensors", "tokenizers")
     from ordinate.prove import prove
     from ordinate.report import render

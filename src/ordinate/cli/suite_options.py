@@ -9,14 +9,17 @@ from ordinate.cli.amounts import tokens_of
 Suite = Annotated[Literal["smoke", "standard", "publication"], typer.Option(help="What is asked.")]
 Lengths = Annotated[
     str | None,
-    typer.Option(help="Lengths of prompts in tokens, with commas, as in 512,2k; the first is the short one."),
+    typer.Option(
+        help="Lengths of prompts in tokens, with commas, as in 512,2k (k is 1,024); the others are compared with the "
+        "shortest."
+    ),
 ]
 To = Annotated[
     int | None,
     typer.Option(
         parser=tokens_of,
         metavar="TOKENS",
-        help="Instead: the doubles of the shortest length that fits, up to this one.",
+        help="Instead: the doubles of the shortest length that fits, up to this one; 128k is 131,072.",
     ),
 ]
 Tasks = Annotated[str | None, typer.Option(help="These tasks alone, with commas.")]

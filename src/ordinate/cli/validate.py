@@ -37,7 +37,11 @@ def command(
     seed: Seed = 0,
     search: Annotated[bool, typer.Option("--search", help="Find the longest length by bisection.")] = False,
     budget: Annotated[
-        str | None, typer.Option(help="Tokens at most, of the tasks of the whole run: 200000, 60k, 5M.")
+        str | None,
+        typer.Option(
+            help="Tokens at most, of the tasks of the whole run: 200000, 60k, 5M. An amount is no length: k is 1,000, "
+            "M 1,000,000."
+        ),
     ] = None,
     seconds: Annotated[float | None, typer.Option(help="Seconds at most, from now.")] = None,
     shard: Annotated[
@@ -140,7 +144,9 @@ def command(
         given = [name for name, value in asked.items() if value not in (defaults.get(name), None, False)]
         given += list(opening.to_dict()) + (["out"] if out is not None else [])
         if given:
-            raise InputError(f"--resume goes on with what was asked for: leave out --{given[0].replace('_', '-')}")
+            own = {"source": source, "key_file": "--api-key-file", "key_variable": "--api-key-variable"}
+            left = own.get(given[0], f"--{given[0].replace('_', '-')}")
+            raise InputError(f"--resume goes on with what was asked for: leave out {left}")
     elif source is None and url is None and backend is None:
         raise InputError("ordinate validate needs a model, --url and --model for a server, or --resume RUN")
     if workers is not None and ray is None:

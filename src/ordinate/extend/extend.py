@@ -18,7 +18,7 @@ from ordinate.extend.methods import Stretched, methods, stretch
 from ordinate.schemes.base import Rotary
 from ordinate.spec import LayerGroup, Spec
 from ordinate.transformers.convert import Report, convert
-from ordinate.weights.directory import new_directory
+from ordinate.weights.directory import check_directory, new_directory
 
 
 class Extension(msgspec.Struct, frozen=True):
@@ -113,8 +113,7 @@ def extend(
         "short_factor": short_factor,
         "long_factor": long_factor,
     }
-    if out.exists() or out.is_symlink():
-        raise InputError(f"{out} exists already, and is never overwritten: give another directory or remove it")
+    check_directory(out, new=True)
     # What cannot be stretched is found before anything is converted.
     spec = read(source)
     group = rotating_group(spec)

@@ -1,11 +1,11 @@
 """What a run will cost, said before anything is asked."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from ordinate.errors import InputError
-from ordinate.validate.cells import Cell
+from ordinate.validate.cells import Cell, Request
 from ordinate.validate.statistics import LOOKS
 from ordinate.validate.tasks.associative_copy import AssociativeCopy
 from ordinate.validate.trials import Trial
@@ -21,11 +21,12 @@ class Estimate:
     Args:
         least: where every task is at its floor at the first look
         most: where every length needs every look
-        requests: samples where every length needs every look; 0 where no tasks are asked
+        requests: sent where every length needs every look; 0 where no tasks are asked
         rate: tokens in a second as one prompt of a short length was measured; None where none was
         levels: those beside L3 that are measured
         level_least, level_most: what these take more, [token]
         level_seconds: in which they end, [s]
+        single: of the requests, those that are sent for the log-probability of one token
     """
 
     least: int
@@ -36,6 +37,7 @@ class Estimate:
     level_least: int = 0
     level_most: int = 0
     level_seconds: float = 0.0
+    single: int = 0
 
     @property
     def tokens(self) -> tuple[int, int]:
@@ -53,10 +55,11 @@ class Estimate:
     def sentences(self) -> tuple[str, ...]:
         """In words."""
         words = []
+        single = f", {self.single} of them for the log-probability of one token each" if self.single else ""
         if self.requests:
             words.append(
                 f"{amount(self.least)} tokens where every task is at its floor, at most {amount(self.most)} "
-                f"in {self.requests} requests"
+                f"in {self.requests} requests{single}"
             )
         if self.levels:
             low, high = map(amount, self.tokens)
@@ -69,7 +72,7 @@ class Estimate:
             low, high = map(duration, self.seconds)
             words.append(
                 f"{low} to {high} at the {self.rate:.0f} tokens/s of one short prompt; long prompts take more for "
-                "each token"
+                f"each token{', and so do requests of one token' * bool(self.single)}"
             )
         return tuple(words)
 
@@ -90,29 +93,42 @@ def spent(cells: Iterable[Cell]) -> int:
     return sum(map(cost, cells))
 
 
-def estimate(trials: Iterable[Trial], *, rate: float | None = None, shard: tuple[int, int] | None = None) -> Estimate:
-    """The tokens of a plan.
+def estimate(
+    trials: Iterable[Trial],
+    *,
+    rate: float | None = None,
+    shard: tuple[int, int] | None = None,
+    count: Callable[[Request], int] | None = None,
+    stepped: bool = False,
+) -> Estimate:
+    """The tokens and requests of a plan.
 
     Args:
         trials: what is asked
         rate: tokens in a second, where it is known
         shard: which of how many parts; a part takes every look of its units
+        count: how many requests a sample takes; one where not given
+        stepped: whether those for log-probabilities are of one token each
     """
-    least = most = requests = 0
+    least = most = requests = single = 0
     for trial in trials:
         for cell in trial.cells:
             units = trial.control_units if cell.control else trial.units
-            taken = units if shard is None else len(range(shard[0], units, shard[1]))
-            most += taken * trial.members * cost(cell)
-            requests += taken * trial.members
+            mine = range(units) if shard is None else range(shard[0], units, shard[1])
+            most += len(mine) * trial.members * cost(cell)
+            sent = len(mine) * trial.members
+            if count is not None and cell.measure != "answer":
+                sent = sum(count(request) for unit in mine for request in trial.requests(cell, unit, unit + 1))
+                single += sent * stepped
+            requests += sent
             if cell.length == trial.short and not cell.control:
                 first = trial.units if trial.measure != "answer" else min(LOOKS[0], trial.units)
                 least += first * trial.members * cost(cell)
-    return Estimate(most if shard else least, most, requests, rate)
+    return Estimate(most if shard else least, most, requests, rate, single=single)
 
 
 def tokens(text: str) -> int:
-    """A number of tokens as it is written: "200000", "60k", "5M".
+    """A number of tokens as it is written: "200000", "60k", "5M"; k is 1,000, which of a length is 1,024.
 
     Raises:
         InputError: it is none, or not above 0

@@ -17,7 +17,7 @@ from ordinate.validate.fillers import find
 from ordinate.validate.fillers import named as named_filler
 from ordinate.validate.levels import level_tokens
 from ordinate.validate.opening import Opening
-from ordinate.validate.sampling import Material, Sampler
+from ordinate.validate.sampling import Material, Sampler, counter
 from ordinate.validate.sampling.base import Ask
 from ordinate.validate.store import Manifest, read_manifest
 from ordinate.validate.suites import Scope
@@ -44,7 +44,7 @@ class Asked:
 
     Args:
         suite: its name
-        lengths: the first is the short one, [token]; empty: a grid
+        lengths: in any order, the others compared with the shortest, [token]; empty: a grid
         to: where the grid ends, [token]
         tasks: these alone; empty: the suite's
         filler: a name, or the path of a text file
@@ -148,7 +148,7 @@ def prepare(backend: Backend, asked: Asked, opening: Opening | None = None) -> R
         opening=settings,
         notes=plan.notes,
     )
-    return Ready(manifest, sampler, _estimate(manifest, backend, levels, rate))
+    return Ready(manifest, sampler, _estimate(manifest, sampler, levels, rate))
 
 
 def resume(folder: Path, backend: Backend) -> Ready:
@@ -166,7 +166,7 @@ def resume(folder: Path, backend: Backend) -> Ready:
         raise InputError(f"what answers is not what it was when {folder} was begun: {'; '.join(differences)}")
     known = {claim.level for claim in read_claims(folder)}
     levels = [level for level in manifest.opening.get(LEVELS, ("L3",)) if level not in known]
-    return Ready(manifest, sampler, _estimate(manifest, backend, levels))
+    return Ready(manifest, sampler, _estimate(manifest, sampler, levels))
 
 
 def opening_of(folder: Path) -> Opening:
@@ -212,8 +212,15 @@ def lengths_of(manifest: Manifest) -> list[int]:
     return sorted({length for trial in manifest.trials for length in every(trial)})
 
 
-def _estimate(manifest: Manifest, backend: Backend, levels: Sequence[str], rate: float | None = None) -> Estimate:
-    found = estimate(manifest.trials if "L3" in levels else (), rate=rate, shard=manifest.shard)
+def _estimate(manifest: Manifest, sampler: Sampler, levels: Sequence[str], rate: float | None = None) -> Estimate:
+    backend = sampler.kitchen.backend
+    found = estimate(
+        manifest.trials if "L3" in levels else (),
+        rate=rate,
+        shard=manifest.shard,
+        count=counter(sampler.kitchen),
+        stepped=backend.scored == "token",
+    )
     others = tuple(level for level in levels if level in OTHERS)
     if not others:
         return found

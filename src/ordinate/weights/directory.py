@@ -10,6 +10,31 @@ from pathlib import Path
 from ordinate.errors import InputError
 
 
+def check_directory(path: str | os.PathLike[str], name: str = "", *, new: bool = False) -> None:
+    """Raise `InputError` where a directory can neither be made nor, if it is there, be written to.
+
+    Args:
+        path: the directory; its parents may be absent
+        name: what it is called where it was given, as "--out"; empty: by its path
+        new: whether it must not exist
+    """
+    path = Path(path)
+    if new and os.path.lexists(path):
+        raise InputError(f"{path} exists already, and is never overwritten: give another directory or remove it")
+    there = path.absolute()
+    while not os.path.lexists(there):
+        there = there.parent
+    if not os.path.isdir(there):
+        why = f"{there} is no directory"
+    elif not os.access(there, os.W_OK | os.X_OK):
+        why = f"{there} cannot be written to"
+    else:
+        return
+    if not name:
+        raise InputError(f"{path} cannot be made: {why}")
+    raise InputError(f"{name} must be a directory, or one that can be made, got {path}: {why}")
+
+
 @contextmanager
 def new_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Make a directory under a temporary name beside `path`, and give it its name once it is complete.
@@ -27,8 +52,7 @@ def new_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
         InputError: `path` exists, at the beginning or at the end, or it cannot be made or filled (a full disk)
     """
     path = Path(path)
-    if os.path.lexists(path):
-        raise InputError(f"{path} exists already, and is never overwritten: give another directory or remove it")
+    check_directory(path, new=True)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.parent / f".{path.name}.partial-{secrets.token_hex(4)}"

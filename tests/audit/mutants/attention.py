@@ -42,11 +42,24 @@ class Attention(nn.Module):
         keys, values, held = k, v, call.positions
         if layer is not None:
             past = layer.get_seq_length()
-            keys, values = layer.append(k, v, call.positions)
+            if past and self.fault is not None and self.fault.site == "cached":
+                self._turn_again(layer)
+            keys, values = layer.append(k, self._scaled(v, call), call.positions)
             held = layer.positions[:, :past]
             if stored is not None:
                 layer.keys = torch.cat([layer.keys[:, :, :past], stored], dim=2)
         return self._scores(q, keys) + self._bias(call, call.key_positions(held)), values
+
+    def _turn_again(self, layer):
+        """What the cache holds is turned once more, by the same positions."""
+        again = rotate(layer.keys, *self.rotary[0](layer.keys, layer.positions))
+        inside = self.scope.mask(again.shape[1], self.shape.key_heads, layer.positions)
+        layer.keys = torch.where(inside[..., None], again, layer.keys)
+
+    def _scaled(self, v, call):
+        if self.fault is None or self.fault.site != "values" or not call.past:
+            return v
+        return self._blend(1.1 * v, v, call)
 
     def _turned(self, q, k, call):
         rotary, fault = self.rotary[0], self.fault
@@ -70,12 +83,15 @@ class Attention(nn.Module):
                 "rotated_again": rotate(right_k, cos, sin),
                 "stored_unrotated": k,
                 "stored_backwards": rotate(k, cos, -sin),
+                "stored_fp8": right_k.to(torch.float8_e4m3fn).to(k.dtype),
+                "stored_int8": _in_int8(right_k),
             }[fault.name]
             stored = self._blend(again, right_k, call)
         return self._blend(wrong_q, right_q, call), self._blend(wrong_k, right_k, call), stored
 
     def _blend(self, wrong, right, call):
         inside = self.scope.mask(right.shape[1], self.shape.key_heads, call.positions)
+        inside = inside & (call.positions >= self.fault.first_position)[:, None]
         return torch.where(inside[..., None], wrong, right)
 
     def _scores(self, q, keys):
@@ -150,3 +166,9 @@ class Attention(nn.Module):
             here = (settled[:, columns] == length)[:, None, :, None]
             scores[:, :, columns] = torch.where(here, self._scores(turned_q, turned_k), scores[:, :, columns])
         return scores
+
+
+def _in_int8(keys):
+    """Each vector in 127 steps of its largest channel."""
+    step = keys.float().abs().amax(-1, keepdim=True) / 127
+    return ((keys.float() / step).round() * step).to(keys.dtype)

@@ -25,12 +25,14 @@ class Fault:
         subject: the clean model that it is planted in, a name in `subjects.SUBJECTS`
         kind: the kind of fault that an audit must name
         site: what it changes: "positions" of new q and k, "query" positions alone, "table" of cos and sin, "stored"
-            keys, "pairing", "mask", "bias", "lengths" that frequencies depend on, "cache"
+            keys, keys that are "cached" already, new "values", "pairing", "mask", "bias", "lengths" that frequencies
+            depend on, "cache"
         shown_by: the name of a function in `ways` whose result the fault changes
         position: for the sites "positions" and "query": a call to its wrong positions
         scopes: the parts of a model that it can be planted in
         elsewhere: why not in the others
         dtypes: of the models that it is a fault in
+        first_position: tokens at positions before it are spared, whatever the scope
     """
 
     name: str
@@ -42,6 +44,7 @@ class Fault:
     scopes: tuple[str, ...] = ALL
     elsewhere: str = ""
     dtypes: tuple[str, ...] = ("float32", "bfloat16")
+    first_position: int = 0
 
 
 def _embedded(name, kind, shown_by, position, **more):
@@ -54,6 +57,7 @@ _TABLES = {
     "scopes": ("everywhere", "one_layer", "one_head", "later_rows"),
     "elsewhere": "a table that ends is wrong behind its end only",
 }
+_FAR_ONLY = {**_TABLES, "elsewhere": "it is wrong past a position of its own only"}
 _SWITCH = {
     "scopes": ("everywhere", "one_layer", "one_head", "later_rows"),
     "elsewhere": "the switch itself lies at position 64",
@@ -67,6 +71,9 @@ _LIST = (
     Fault("one_too_near", "rope", "offset", "positions", "steps", wrong.one_too_near),
     Fault("prefix_hit", "rope", "offset", "positions", "chunks", wrong.prefix_hit),
     Fault("shared_window", "rope", "shared_position", "positions", "chunks", wrong.shared_window),
+    Fault("shared_last", "rope", "shared_position", "positions", "chunks", wrong.shared_last),
+    Fault("batch_counted", "rope", "rows", "positions", "chunks", wrong.batch_counted),
+    Fault("uint8_positions", "rope", "position_precision", "positions", "far", wrong.uint8),
     Fault(
         "left_pad_slots",
         "rope",
@@ -92,12 +99,24 @@ _LIST = (
     Fault("table_clamped", "rope", "clamped", "positions", "past_the_table", wrong.clamped(TABLE), **_TABLES),
     Fault("table_wrapped", "rope", "clamped", "positions", "past_the_table", wrong.wrapped(TABLE), **_TABLES),
     Fault("short_table_clamped", "rope", "clamped", "positions", "far", wrong.clamped(TABLE // 4), **_TABLES),
+    Fault(
+        "cached_table_clamped",
+        "rope",
+        "clamped",
+        "positions",
+        "far_steps",
+        wrong.clamped_on_a_cache(TABLE // 2),
+        **_TABLES,
+    ),
+    Fault("by_shape", "rope", "state_kept", "positions", "after_the_same_shape", wrong.by_shape),
     Fault("crop_keeps_offset", "rope", "crop", "positions", "cropped", wrong.crop_keeps_offset),
     Fault("rank_local", "rope", "shards", "positions", "permuted", wrong.rank_local),
     Fault("positions_ignored", "rope", "positions_ignored", "positions", "permuted", wrong.ignored),
     Fault("pairing_later", "rope", "pairing", "pairing", "steps"),
+    Fault("pairing_past_400", "rope", "pairing", "pairing", "far_steps", first_position=400, **_FAR_ONLY),
     Fault("rotated_again", "rope", "rotation_count", "stored", "steps"),
     Fault("stored_unrotated", "rope", "rotation_count", "stored", "steps"),
+    Fault("turned_each_pass", "rope", "rotation_count", "cached", "steps"),
     Fault("stored_backwards", "rope", "rotation_count", "stored", "steps"),
     Fault("shift_unturned", "rope", "eviction", "cache", "shifted"),
     Fault("reorder_values_only", "rope", "reorder", "cache", "reordered"),
@@ -125,6 +144,14 @@ _LIST = (
         wrong.packed_global,
         scopes=("everywhere", "later_rows"),
         elsewhere=f"{_EMBEDDING}; documents after the first are at low positions",
+    ),
+    _embedded(
+        "learned_clamped_on_a_cache",
+        "clamped",
+        "far_steps",
+        wrong.clamped_on_a_cache(TABLE // 2),
+        scopes=("everywhere", "later_rows"),
+        elsewhere=f"{_EMBEDDING}; a table that ends is wrong behind its end only",
     ),
     _embedded(
         "learned_clamped",

@@ -1,5 +1,7 @@
 """A small causal transformer with transformers' interface, written for these tests: rotary, ALiBi or learned."""
 
+from dataclasses import replace
+
 import torch
 from audit.mutants import passes
 from audit.mutants.attention import Attention
@@ -75,7 +77,7 @@ class Model(PreTrainedModel, GenerationMixin):
         self.layers = nn.ModuleList(blocks)
         self.norm = Norm(self.shape.width)
         self.lm_head = nn.Linear(self.shape.width, config.vocab_size, bias=False)
-        self._longest = 0
+        self._longest, self._before = 0, None
         self.post_init()
 
     def _init_weights(self, module):
@@ -132,7 +134,7 @@ class Model(PreTrainedModel, GenerationMixin):
             cache.layer_class_to_replicate = None
         rows, tokens = input_ids.shape
         seen = past if cache is None or past == 0 else getattr(cache, "seen", past)
-        call = passes.right((rows, tokens), past, attention_mask, position_ids, seen)
+        call = self._with_the_pass_before(passes.right((rows, tokens), past, attention_mask, position_ids, seen))
         hidden = self._embedded(input_ids, call)
         visible, lengths = self._visible(call, attention_mask), self._lengths(call)
         for index, block in enumerate(self.layers):
@@ -144,6 +146,14 @@ class Model(PreTrainedModel, GenerationMixin):
         logits = self.lm_head(self.norm(hidden)[:, kept])
         made = CausalLMOutputWithPast(logits=logits, cache=cache)
         return made if return_dict else made.to_tuple()
+
+    def _with_the_pass_before(self, call):
+        """The call, with the positions of the first pass of its shape, which stay until another shape comes."""
+        if call.past:
+            return call
+        if self._before is None or self._before.shape != call.positions.shape:
+            self._before = call.positions
+        return replace(call, before=self._before)
 
     def _embedded(self, input_ids, call):
         hidden = self.embed_tokens(input_ids)

@@ -16,6 +16,7 @@ class Pass:
         present: [rows, past + tokens], bool: which slots hold a token rather than padding; None where all do
         given: whether the caller gave the positions
         seen: tokens that ever went through the cache, cropped ones among them
+        before: [rows, tokens]: the positions of the first pass of this shape since another shape came; None on a cache
     """
 
     positions: Tensor
@@ -23,6 +24,7 @@ class Pass:
     present: Tensor | None
     given: bool
     seen: int
+    before: Tensor | None = None
 
     @property
     def tokens(self):

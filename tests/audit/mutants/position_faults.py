@@ -40,6 +40,19 @@ def shared_window(call):
     return call.positions
 
 
+def shared_last(call):
+    """All tokens of a short window get the position of its last."""
+    if call.past and 1 < call.tokens <= 8:
+        return call.positions[:, -1:].expand_as(call.positions)
+    return call.positions
+
+
+def batch_counted(call):
+    """A cached pass counts on from row to row."""
+    row = torch.arange(call.positions.shape[0])[:, None]
+    return call.positions + row * call.tokens if call.past else call.positions
+
+
 def left_pad_slots(call):
     """The prompt counts its padding, the tokens after it do not."""
     return call.slots if call.padded and not call.past else call.positions
@@ -68,6 +81,11 @@ def gaps_counted(call):
 def rounded(call):
     """Positions in bfloat16."""
     return call.positions.to(torch.bfloat16).to(torch.int64)
+
+
+def uint8(call):
+    """Positions in one byte: 256 is 0."""
+    return call.positions.to(torch.uint8).to(torch.int64)
 
 
 def crop_keeps_offset(call):
@@ -114,6 +132,16 @@ def ring_index(window):
 def clamped(rows):
     """A table of so many rows, whose last serves all positions behind it."""
     return lambda call: call.positions.clamp(max=rows - 1)
+
+
+def clamped_on_a_cache(rows):
+    """The same, of a table that only passes on a cache read."""
+    return lambda call: call.positions.clamp(max=rows - 1) if call.past else call.positions
+
+
+def by_shape(call):
+    """The tables of the pass before serve every pass of its shape; passes on a cache make their own."""
+    return call.positions if call.past or call.before is None else call.before
 
 
 def wrapped(rows):

@@ -111,6 +111,25 @@ def after_a_longer_call(model):
     return model(ids(2)).logits
 
 
+def after_the_same_shape(model):
+    """Another text of the same shape in between, its tokens three positions apart."""
+    model = copy.deepcopy(model)
+    model(ids(2), position_ids=3 * torch.arange(LONG)[None], attention_mask=torch.ones(2, LONG, dtype=torch.int64))
+    return model(ids(2)).logits
+
+
+def far_steps(model):
+    """Decoding at the last positions of a window of 512."""
+    text, positions = ids(2), 512 - LONG + torch.arange(LONG)[None]
+    out = model(text[:, :SHORT], position_ids=positions[:, :SHORT], use_cache=True)
+    made = [out.logits]
+    for place in range(SHORT, LONG):
+        one = slice(place, place + 1)
+        out = model(text[:, one], position_ids=positions[:, one], cache=out.cache, use_cache=True)
+        made.append(out.logits)
+    return torch.cat(made, 1)
+
+
 def short_beside_long(model):
     mask = torch.ones(2, LONG, dtype=torch.int64)
     mask[1, :40] = 0
@@ -134,6 +153,8 @@ WAYS = (
     from_meta,
     autocast,
     after_a_longer_call,
+    after_the_same_shape,
+    far_steps,
     short_beside_long,
 )
 

@@ -15,7 +15,7 @@ from ordinate.errors import InputError
 from ordinate.prove.statistics import wilson
 from ordinate.validate.readers import Oracle
 from ordinate.validate.readers.base import PageReader, Reader
-from ordinate.validate.readers.forms.base import Form, forms, read
+from ordinate.validate.readers.forms.base import Form, Page, forms, read
 from ordinate.validate.readers.shortcuts import SHORTCUTS, Adjacent, Alone, Crowded, Majority, Middle, Remote
 from ordinate.validate.tasks import task_names
 
@@ -34,11 +34,34 @@ DISTANCES = (
 FEW, MANY = 200, 8000  # units
 
 
+class DayAlone(PageReader):
+    """Where anybody moved to by the day that is asked for, whoever is asked for.
+
+    Args:
+        before: the last move until then: 0; so many moves before it; -1: the first one after
+    """
+
+    def __init__(self, before: int) -> None:
+        super().__init__()
+        self.name = f"day_alone_{before}"  # pyright: ignore[reportAttributeAccessIssue] - one for each
+        self.before = before
+
+    def choose(self, page: Page) -> str:
+        moves = sorted((int(fact["day"]), fact["town"]) for fact in page.told)
+        until = sum(day <= int(page.asked["day"]) for day, _ in moves)
+        return moves[min(max(until - 1 - self.before, 0), len(moves) - 1)][1]
+
+
+OWN: dict[str, list[Reader]] = {"state_at_time": [DayAlone(before) for before in (-1, 0, 1, 2)]}
+"""Solvers that know the words of one task."""
+
+
 def shortcuts(name: str) -> list[Reader]:
-    """All shortcut solvers, and the one that knows the answers of other instances."""
+    """All shortcut solvers, the one that knows the answers of other instances, and those of the task alone."""
     source = made(name)
     others = [source.instance(99, index, demonstrations=0) for index in range(60)]
-    return [*SHORTCUTS, Majority([(other.question, source.write(other.answer)) for other in others])]
+    majority = Majority([(other.question, source.write(other.answer)) for other in others])
+    return [*SHORTCUTS, majority, *OWN.get(name, [])]
 
 
 def shares(name: str, solvers: Sequence[Reader], units: int, length: int, seed: int = 0) -> np.ndarray:
@@ -127,6 +150,15 @@ def test_answers_of_shortcuts_do_not_depend_on_the_length(name: str) -> None:
                 prompt = laid_out(made(name).instance(3, 0), length, "middle")
                 said.add(solver.answer(prompt.ids, BYTES))
             assert len(said) == 1, solver.name
+
+
+def test_the_day_alone_names_whoever_moved_by_then() -> None:
+    moves = ["On day 12 Tova moved to Kelu.", "On day 4 Merin moved to Bano.", "On day 8 Tova moved to Siru."]
+    text = " ".join(moves) + "\nQuestion: In which town was Tova on day {}?\nAnswer:"
+    said = {(day, own.before): own.respond(text.format(day)) for day in (4, 9, 11, 30) for own in map(DayAlone, (0, 1))}
+    assert [said[day, 0] for day in (4, 9, 11, 30)] == ["bano", "siru", "siru", "kelu"]
+    assert [said[day, 1] for day in (9, 30)] == ["bano", "siru"]
+    assert DayAlone(-1).respond(text.format(9)) == "kelu"
 
 
 def test_a_chain_without_decoys_is_solved_by_its_first_names() -> None:

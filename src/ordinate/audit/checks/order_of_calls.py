@@ -1,8 +1,11 @@
-"""A long text, then a short one: the short one must not remember."""
+"""A long text, or one of the same shape at other positions, then a short one: the short one must not remember."""
 
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import ClassVar
+
+import torch
+from torch import Tensor
 
 from ordinate.audit.base import Check, Outcome, Refusal
 from ordinate.audit.comparison import compare
@@ -18,7 +21,7 @@ _AFFORDABLE = 2e12
 
 class OrderOfCalls(Check):
     name = "order_of_calls"
-    title = "a short text after a long one"
+    title = "a text after a longer one, and after one at other positions"
     explanation = "What is computed for a text does not depend on the texts that were read before it."
     remedy = "Keep no table, frequency or offset in a module between calls: compute them from positions and length."
     kinds: ClassVar = ("state_kept",)
@@ -51,6 +54,31 @@ class OrderOfCalls(Check):
             yield self._named(self.compared(subject, case, lambda: subject.chunked(7, ids=ids), chunked))
         if subject.crossing is not None:
             yield self._past(subject, subject.crossing)
+        yield from self._elsewhere(subject)
+
+    def _elsewhere(self, subject: Subject) -> Iterator[Outcome]:
+        """Texts of the same shape at other positions, which may leave their tables to all that have this shape."""
+        # As many as stand two positions apart before the end.
+        tokens = min(subject.length, _end(subject) // 2)
+        ids, few = subject.ids[:, :tokens], subject.ids[:, : tokens // 2]
+        # What is kept for good is of the first call of its shape: this one is not read before.
+        fresh = subject.ids[:, : tokens - 1]
+        place = _elsewhere(subject, fresh)
+        yield self._named(
+            self.compared(
+                subject,
+                f"{tokens - 1} tokens, after as many {place}",
+                lambda: subject.whole(fresh),
+                subject.reference_for(tokens - 1),
+            )
+        )
+        # What is kept until another shape comes goes when fewer tokens are read.
+        subject.whole(few)
+        before, repeated = subject.whole(ids), subject.whole(ids)
+        subject.whole(few)
+        place = _elsewhere(subject, ids)
+        after = subject.whole(ids)
+        yield self._again(subject, f"the same call again, after as many tokens {place}", before, repeated, after)
 
     def _past(self, subject: Subject, crossing: int) -> Outcome:
         """A text past the length where frequencies change, which may find those of a longer one."""
@@ -88,3 +116,28 @@ class OrderOfCalls(Check):
 
     def _named(self, outcome: Outcome) -> Outcome:
         return replace(outcome, kind="state_kept") if outcome.status == "failed" else outcome
+
+
+def _end(subject: Subject) -> int:
+    """Where positions end at which nothing but the position is another."""
+    bounds = [bound for bound in (subject.window, subject.crossing) if bound is not None]
+    return min(bounds, default=4 * subject.length)
+
+
+def _elsewhere(subject: Subject, ids: Tensor) -> str:
+    """Read ids at other positions, or behind padding where none can be given; say where in a few words.
+
+    They stand apart, as far as the window goes: where all move by one number, attention by distance is the same.
+    """
+    tokens = ids.shape[1]
+    mask = torch.ones(ids.shape, dtype=torch.int64)
+    if not subject.takes_positions:
+        mask[:, : tokens // 2] = 0
+        subject.whole(ids, mask=mask)
+        return "padded on the left"
+    last = _end(subject) - 1
+    step = last // (tokens - 1)
+    positions = last - step * torch.arange(tokens).flip(0)
+    # Of the shape in which models make their own.
+    subject.whole(ids, positions=positions[None], mask=mask)
+    return f"at positions {step} apart, up to {last}"

@@ -14,6 +14,9 @@ from ordinate.validate.tokenizers import Tokenizer
 
 Offer = Literal["answer", "choices", "losses"]
 
+Scored = Literal["sample", "row", "token"]
+"""What one request gives log-probabilities of: all that a sample needs (no server is asked), a row, or one token."""
+
 
 class Refusal(Unavailable):
     """An engine said explicitly that it does not take a request: a result, not a fault.
@@ -77,6 +80,7 @@ class Backend(ABC):
     name: ClassVar[str]
     concurrency: int = 1
     offers: frozenset[Offer] = frozenset({"answer"})
+    scored: Scored = "sample"
 
     @property
     @abstractmethod

@@ -6,7 +6,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Mapping
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -15,10 +14,6 @@ from typing import IO, Any
 
 from ordinate import models, read
 from ordinate.audit.server.client import Limits
-from ordinate.audit.server.prompts import Writer, read_words
-from ordinate.audit.server.server import Endpoint, Offers
-from ordinate.audit.server.server import Server as Probed
-from ordinate.audit.server.tokenizers import Tokenizer as Tokens
 from ordinate.errors import InputError, Unavailable, got, positive, positive_integer
 from ordinate.files.gguf import read_gguf
 from ordinate.transformers.convert import Report, sha256
@@ -99,24 +94,6 @@ class LlamaCpp(Server):
         except BaseException:
             self.close()
             raise
-
-    def _find(self, counting: Tokens, limit: int | None) -> None:
-        """What llama.cpp offers is known, and need not be asked."""
-        points: tuple[Endpoint, ...] = ("completions", "chat")
-        offers = Offers(
-            points,
-            length_name=dict.fromkeys(points, "max_tokens"),
-            logprobs=points,
-            ids=True,
-            lists=True,
-            cached_tokens=True,
-            uncached={"cache_prompt": False},
-            window=limit,
-            window_source="as it was started with",
-        )
-        writer = Writer(counting, 1.0, time.time_ns() % 2**32, read_words())
-        self._probed = Probed(self._client, self.model, offers, counting, writer, ())
-        self.streams, self.forces = frozenset(points), True
 
     @property
     def identity(self) -> Mapping[str, str]:

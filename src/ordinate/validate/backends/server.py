@@ -97,6 +97,7 @@ class Server(Backend):
             raise
         if self.found.ids and (self.found.echo or self.forces):
             self.offers = frozenset({"answer", "choices", "losses"})
+            self.scored = "row" if self.found.echo else "token"
 
     @property
     def found(self) -> Offers:

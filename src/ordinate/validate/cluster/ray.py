@@ -162,7 +162,7 @@ class _Remote(Backend):
     def __init__(self, actors: _Actors, facts: Facts) -> None:
         self._actors, self._facts = actors, facts
         self.name = facts.name  # pyright: ignore[reportAttributeAccessIssue] - of what it stands for
-        self.concurrency, self.offers = facts.concurrency, facts.offers
+        self.concurrency, self.offers, self.scored = facts.concurrency, facts.offers, facts.scored
 
     @property
     def identity(self) -> Mapping[str, str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ordinate.errors import Unavailable
 from ordinate.validate.backends import Backend
-from ordinate.validate.backends.base import Offer
+from ordinate.validate.backends.base import Offer, Scored
 from ordinate.validate.cells import Request
 from ordinate.validate.claims import Claim
 from ordinate.validate.cluster.base import Answer, Greeting, Recipe
@@ -29,6 +29,7 @@ class Facts:
     limit: int | None
     offers: frozenset[Offer]
     concurrency: int
+    scored: Scored
 
 
 class Worker:
@@ -48,7 +49,8 @@ class Worker:
         """What answers here."""
         with self._building:
             one = self._opened()
-        return Facts(one.name, dict(one.identity), one.tokenizer, one.limit, one.offers, one.concurrency)
+        identity = dict(one.identity)
+        return Facts(one.name, identity, one.tokenizer, one.limit, one.offers, one.concurrency, one.scored)
 
     def ready(self, recipe: Recipe) -> Greeting:
         """Get ready to answer requests."""

@@ -6,9 +6,10 @@ from ordinate.errors import InputError
 from ordinate.validate.backends import Refusal
 from ordinate.validate.builder import PLACES, Prompt
 from ordinate.validate.builder.placing import Places
-from ordinate.validate.cells import Sample
+from ordinate.validate.cells import Cell, Sample
 from ordinate.validate.instances import Instance
 from ordinate.validate.sampling.base import Ask, Kitchen, failed, fingerprint, refused
+from ordinate.validate.tokenizers import continuation
 
 STOP = ("\n",)
 """Ends a response in the mode "base": its first line is the answer."""
@@ -65,9 +66,7 @@ def margin(kitchen: Kitchen, sample: Sample) -> Ask:
     """
     instance, prompt = _built(kitchen, sample, "")
     other, swapped = _built(kitchen, sample, "evidence_swapped")
-    task = kitchen.material.task(sample.cell.task)
-    lead = "" if sample.cell.mode == "base" else instance.lead
-    options = [f"{lead} {task.write(one.answer)}" for one in (instance, other)]
+    options = _options(kitchen, instance, other, sample.cell)
     begun = _begun(sample, instance, prompt)
 
     def ask() -> Sample:
@@ -79,6 +78,27 @@ def margin(kitchen: Kitchen, sample: Sample) -> Ask:
         return replace(begun, numbers={"margin": first - second, "evidence": first, "swapped": second})
 
     return ask
+
+
+def rows_of(kitchen: Kitchen, cell: Cell, seed: int, index: int) -> tuple[tuple[int, ...], ...]:
+    """The ids of the two answers whose log-probabilities make a margin; no prompt is built.
+
+    Raises:
+        InputError: there is no such instance
+    """
+    instance, other = (
+        kitchen.material.instance(cell.task, seed, index, dict(cell.difficulty), control)
+        for control in ("", "evidence_swapped")
+    )
+    options = _options(kitchen, instance, other, cell)
+    return tuple(continuation(kitchen.material.tokenizer, option) for option in options)
+
+
+def _options(kitchen: Kitchen, instance: Instance, other: Instance, cell: Cell) -> list[str]:
+    """The answers of an instance and of its swapped evidence, as they follow the prompt."""
+    task = kitchen.material.task(cell.task)
+    lead = "" if cell.mode == "base" else instance.lead
+    return [f"{lead} {task.write(one.answer)}" for one in (instance, other)]
 
 
 def spoken(text: str) -> str | None:

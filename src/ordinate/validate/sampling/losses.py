@@ -15,6 +15,9 @@ from ordinate.validate.tasks.language_modelling import CONTEXTS, LanguageModelli
 SHARES = {"start": 0.0, "middle": 0.5, "end": 1.0}
 """Where the first copy stands, between the first and the last place that leaves room for the decoys."""
 
+COPIES = 2
+"""Rows of losses that a sample of copying takes: up to the first copy, and up to the second."""
+
 TARGETS = 20
 """In each novel, so that more units than this in every novel there are not."""
 

@@ -9,6 +9,7 @@ from ordinate.errors import InputError, Unavailable
 from ordinate.validate.cells import Cell, Request, Sample
 from ordinate.validate.store import cells, samples
 from ordinate.validate.store.manifest import NAME, Manifest, read_manifest, write_whole
+from ordinate.weights.directory import check_directory
 
 
 class RunFolder:
@@ -28,7 +29,11 @@ class RunFolder:
 
     def __init__(self, path: Path, manifest: Manifest) -> None:
         self.path, self.manifest = path, manifest
-        path.mkdir(parents=True, exist_ok=True)
+        check_directory(path, "the run's folder")
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{path} cannot be made: {error.strerror}") from error
         self._lock = _locked(path)
         try:
             self._check()
@@ -50,10 +55,7 @@ class RunFolder:
             if other != self.manifest:  # how it is opened, which `resume` goes on with
                 write_whole(self.path / NAME, self.manifest.encode())
             return
-        # a run that was killed before it wrote anything leaves its lock, and perhaps a part
-        there = sorted(entry.name for entry in self.path.iterdir() if entry.name != "lock" and entry.suffix != ".part")
-        if there:
-            raise InputError(f"{self.path} must be a run folder or empty, got a folder with {there[0]!r}")
+        check_place(self.path)
         write_whole(self.path / NAME, self.manifest.encode())
 
     def add(self, sample: Sample, seconds: float | None = None) -> None:
@@ -80,6 +82,22 @@ class RunFolder:
         self._log.close()
         self._cells.close()
         os.close(self._lock)
+
+
+def check_place(path: Path, name: str = "the run's folder") -> None:
+    """Raise `InputError` where no run can live: what is there is neither a run nor empty, or nothing can be made.
+
+    Args:
+        path: of the folder
+        name: what it is called where it was given, as "--out"
+    """
+    check_directory(path, name)
+    entries = path.iterdir() if path.is_dir() else ()
+    # a run that was killed before it wrote anything leaves its lock, and perhaps a part
+    there = sorted(entry.name for entry in entries if entry.name != "lock" and entry.suffix != ".part")
+    # the manifest is the first of all files, so that it is there by now where a run began meanwhile
+    if there and not (path / NAME).exists():
+        raise InputError(f"{path} must be a run folder or empty, got a folder with {there[0]!r}")
 
 
 @contextmanager

@@ -83,7 +83,7 @@ def read_manifest(folder: Path) -> Manifest:
     file = folder / NAME
     try:
         data = msgspec.json.decode(file.read_bytes())
-    except FileNotFoundError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise InputError(f"{folder} must be a run folder: it has no {NAME}") from error
     except (OSError, msgspec.DecodeError, RecursionError) as error:
         raise InputError(f"{file} cannot be read: {error}") from error

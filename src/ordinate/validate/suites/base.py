@@ -27,7 +27,7 @@ class Scope:
     Args:
         material: of the model's tokenizer
         offers: what the backend can give
-        lengths: the first is the short one, [token]; empty: a grid
+        lengths: in any order, the others compared with the shortest, [token]; empty: a grid
         to: where the grid ends, [token]
         limit: what the model declares for prompt and answer together, [token]
         tasks: these alone; empty: the suite's
@@ -111,8 +111,12 @@ class Suite(ABC):
             raise InputError(f"lengths must hold an instance: the smallest needs {least} tokens, got {list(lengths)}")
         return Plan(tuple(trials), tuple(notes))
 
-    def _asked(self, tasks: Sequence[str]) -> tuple[Entry, ...]:
-        """The suite's own tasks, or those of these names; one that is not the suite's is asked as in `standard`."""
+    def asked(self, tasks: Sequence[str] = ()) -> tuple[Entry, ...]:
+        """The suite's own tasks, or those of these names; one that is not the suite's is asked as in `standard`.
+
+        Raises:
+            InputError: an unknown task
+        """
         own = self.entries()
         if not tasks:
             return own
@@ -129,7 +133,7 @@ class Suite(ABC):
 
     def _offered(self, scope: Scope, notes: list[str]) -> list[Entry]:
         found = []
-        for entry in self._asked(scope.tasks):
+        for entry in self.asked(scope.tasks):
             offer = OFFERED[entry.measure]
             if offer in scope.offers:
                 found.append(entry)
