@@ -38,6 +38,22 @@ def _first_hidden(queries, keys, values, mask, scaling):
     return queries, keys, values, hidden[None, None], scaling
 
 
+def _negative_queries(queries, keys, values, mask, scaling):
+    return -queries, keys, values, mask, scaling
+
+
+def _hardly_longer_queries(queries, keys, values, mask, scaling):
+    return 1.01 * queries, keys, values, mask, scaling
+
+
+def _rounded_queries(queries, keys, values, mask, scaling):
+    return queries.bfloat16().to(queries.dtype), keys, values, mask, scaling
+
+
+def _no_numbers(queries, keys, values, mask, scaling):
+    return queries * torch.nan, keys, values, mask, scaling
+
+
 def _biased(queries, keys, values, mask, scaling):
     """Something is added to the logits, which hides nothing."""
     seen = torch.ones(queries.shape[2], keys.shape[2], dtype=torch.bool).tril(keys.shape[2] - queries.shape[2])
@@ -48,6 +64,9 @@ def _biased(queries, keys, values, mask, scaling):
 # The part that must be named, the words that must be said, and the kind.
 _PLANTED = {
     _longer_queries: ("queries", "queries are 1.2 times as long", "unexplained"),
+    _hardly_longer_queries: ("queries", "queries are 1.01 times as long", "unexplained"),
+    _negative_queries: ("queries", "neither a position nor a factor explains it", "unexplained"),
+    _rounded_queries: ("queries", "neither a position nor a factor explains it", "unexplained"),
     _longer_values: ("values", "values of tokens 0 to", "unexplained"),
     _other_scale: ("attention", "its logits are 1.2 times those of one pass", "unexplained"),
     _first_hidden: ("mask", "does not see token 0", "mask"),
@@ -117,3 +136,80 @@ def test_rows_that_are_exchanged_in_one_layer_are_found_in_it():
     model.forward = forward
     (finding,) = audit_model(model, checks=["chunked_prefill"], length=64).findings
     assert (finding.where.layer, finding.where.part) == (_LAYER, "cache")
+
+
+@pytest.mark.parametrize("check", ["crop_and_rewind", "token_by_token", "left_padding", "prefix_reuse"])
+@pytest.mark.parametrize("fault", [_other_scale, _first_hidden], ids=lambda fault: fault.__name__.strip("_"))
+def test_no_other_check_blames_the_position_of_queries(fault, check):
+    """Single tokens of grouped heads are packed before torch sees them; a rewind goes on from several passes."""
+    model = _planted(fault, "sdpa", f"{fault.__name__}_{check}")
+    kinds = {finding.kind for finding in audit_model(model, checks=[check], length=64).findings}
+    assert kinds
+    assert not kinds & {"query_position", "window"}
+
+
+def test_what_is_no_number_has_no_position():
+    model = _planted(_no_numbers, "sdpa", "no_numbers")
+    (finding,) = audit_model(model, checks=["chunked_prefill"], length=64).findings
+    assert (finding.kind, finding.where.part) == ("unexplained", "queries")
+    assert "its queries are not numbers" in finding.evidence
+
+
+@pytest.mark.parametrize("tokens, kind", [(range(8), "mask"), (range(30, 38), "window")])
+def test_a_window_that_is_not_full_hides_nothing(tokens, kind):
+    """One hidden token is a mask's fault in a window with room, and may be the window's where it is the oldest."""
+    window = 24
+
+    def attend(module, queries, keys, values, mask, scaling, **more):
+        past = keys.shape[2] - queries.shape[2]
+        if past:
+            place = torch.arange(past, keys.shape[2])[:, None]
+            behind = place - torch.arange(keys.shape[2])
+            seen = (behind >= 0) & (behind < window)
+            seen &= ~((place >= tokens[0]) & (behind == (window - 1 if kind == "window" else place)))
+            mask = seen[None, None]
+        return sdpa_attention_forward(module, queries, keys, values, mask, scaling=scaling, **more)
+
+    AttentionInterface.register(f"hides_{kind}", attend)
+    AttentionMaskInterface.register(f"hides_{kind}", sdpa_mask)
+    model = small("mistral", sliding_window=window)
+    model.set_attn_implementation(f"hides_{kind}")
+    length = window - 2 if kind == "mask" else 64
+    findings = audit_model(model, checks=["chunked_prefill"], length=length).findings
+    assert findings[0].kind == kind
+
+
+def test_a_bias_that_is_right_is_not_blamed_for_a_scale():
+    model = small("bloom")
+    for block in model.transformer.h:
+        right = block.self_attention.forward
+        block.self_attention.forward = _scaled_later(block.self_attention, right)
+    kinds = {finding.kind for finding in audit_model(model, checks=["chunked_prefill"], length=64).findings}
+    assert kinds == {"unexplained"}
+
+
+def _scaled_later(attention, right):
+    factor = attention.inv_norm_factor
+
+    def forward(*given, **named):
+        cache = named.get("cache", named.get("layer_past"))
+        attention.inv_norm_factor = 1.2 * factor if cache is not None and cache.get_seq_length(0) > 7 else factor
+        return right(*given, **named)
+
+    return forward
+
+
+def test_a_causal_model_that_sees_what_comes_is_no_encoder():
+    model = small("llama")
+
+    def attend(module, queries, keys, values, mask, scaling, **more):
+        if queries.shape[2] == keys.shape[2]:
+            mask = torch.ones(1, 1, queries.shape[2], keys.shape[2], dtype=torch.bool)
+        return sdpa_attention_forward(module, queries, keys, values, mask, scaling=scaling, **more)
+
+    AttentionInterface.register("sees_all", attend)
+    AttentionMaskInterface.register("sees_all", sdpa_mask)
+    model.set_attn_implementation("sees_all")
+    audit = audit_model(model, checks=["chunked_prefill", "order_of_calls"], length=64)
+    assert audit.subject["architecture"] == "causal"
+    assert [finding.kind for finding in audit.findings] == ["mask"]

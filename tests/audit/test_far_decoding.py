@@ -100,3 +100,18 @@ def test_nothing_is_found_under_use_cache(regime):
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_nothing_is_found_in_any_architecture(name, dtype):
     assert {outcome.status for outcome in outcomes(build(name, dtype), min(LENGTH, 64))} <= {"passed", "not applicable"}
+
+
+def test_what_is_no_fault_of_positions_is_none_at_the_end_of_the_window():
+    model = small("llama", max_position_embeddings=_LONG)
+    for layer in model.model.layers:
+        attention, right = layer.self_attn, layer.self_attn.scaling
+
+        def scale(module, given, named, right=right):
+            cache = named.get("cache")
+            module.scaling = 1.2 * right if cache is not None and cache.get_seq_length() else right
+
+        attention.register_forward_pre_hook(scale, with_kwargs=True)
+    _, given = outcomes(model)
+    assert (given.kind, given.where.layer, given.where.part) == ("unexplained", 0, "attention")
+    assert "its logits are 1.2 times those of one pass" in given.evidence

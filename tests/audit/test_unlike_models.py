@@ -270,3 +270,17 @@ def test_a_decoders_bias_that_ignores_the_cache_is_a_bias_offset_in_t5_too(monke
     monkeypatch.setattr(attention, "compute_bias", one_place_off)
     found = audit_model(model, checks=["token-by-token"], length=48)
     assert [one.kind for one in found.findings] == ["bias_offset"]
+
+
+def test_keys_that_turn_the_other_way_before_a_norm_are_right_where_the_scheme_says_so():
+    shape = {"hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 3, "num_attention_heads": 4}
+    model = _made("NanoChatForCausalLM", vocab_size=128, num_key_value_heads=2, **shape)
+    checks = ["table-error", "autocast", "past-the-table", "shift-invariance", "chunked-prefill"]
+    audit = audit_model(model, checks=checks, length=64)
+    assert audit.findings == ()
+    assert "passed" in {outcome.status for outcome in audit.outcomes if outcome.check == "table_error"}
+
+
+def test_an_embedding_of_another_class_has_a_vocabulary_too():
+    shape = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 2}
+    assert audit_model(_made("IBertModel", vocab_size=128, **shape), checks=["batch-rows"], length=40).findings == ()

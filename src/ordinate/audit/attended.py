@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ordinate.audit.attention import Reading, attention_read
 from ordinate.audit.base import Refusal, Where
-from ordinate.audit.noise import apart
+from ordinate.audit.noise import FACTOR, apart
 from ordinate.audit.runs import Run
 from ordinate.errors import InputError
 
@@ -42,6 +42,11 @@ class Attended:
     visible: Tensor
     padding: Tensor
     result: Tensor
+
+    def products(self) -> Tensor:
+        """Of each query with each key, [queries, heads, row's tokens], float32."""
+        wide = self.keys.float().repeat_interleave(self.queries.shape[1] // self.keys.shape[1], 1)
+        return torch.einsum("qhd,thd->qht", self.queries.float(), wide)
 
 
 @dataclass(frozen=True)
@@ -102,12 +107,26 @@ def parted(subject: "Subject", run: Run, where: Where, again: Callable[[], Run])
         part = "cache" if keys.any() and values.any() else "keys" if keys.any() else "values"
         differs = keys | values
         return Parted(part, _some(differs.any(0)), expected, found, seen, differs.any(-1).nonzero()[:, 0])
-    size = expected.logits[both].abs().max().clamp(min=1.0)
-    differs = ((found.logits - expected.logits).abs() > 2 * keys_threshold * size) & both
+    differs = _logits_differ(expected, found, both, subject.noise.epsilon)
     if differs.any():
         return Parted("logits", _some(differs.any(-1).any(0)), expected, found, seen, nothing)
     differs = apart(expected.result, found.result) > values_threshold
     return Parted("result" if differs.any() else "behind", None, expected, found, seen, nothing)
+
+
+def _logits_differ(expected: Attended, found: Attended, both: Tensor, epsilon: float) -> Tensor:
+    """Which logits differ by more than their rounding and that of queries and keys make of them."""
+    logits, products = level(expected.logits, both), expected.products()
+    scale = (logits * products)[both].sum().abs() / products[both].square().sum().clamp(min=1e-30)
+    carried = scale * (found.products() - products)[both].abs().max()
+    rounded = epsilon * expected.logits[both].abs().max().clamp(min=1.0)
+    return (level(found.logits - expected.logits, both).abs() > FACTOR * (carried + rounded)) & both
+
+
+def level(logits: Tensor, which: Tensor) -> Tensor:
+    """Logits less the mean of each query's over these: a softmax does not see what is added to all of them."""
+    chosen = torch.where(which, logits, 0.0)
+    return logits - chosen.sum(-1, keepdim=True) / which.sum(-1, keepdim=True).clamp(min=1)
 
 
 def attended(
@@ -120,15 +139,16 @@ def attended(
     keeping = [number for number, held in enumerate(run.layers) if held is not None]
     if layer not in keeping:
         return None, None
-    words = subject.ids[run.words_row(row)]
+    words = subject.ids[run.words_row(row), : run.tokens]
     starts = run.starts[row]
     place = keeping.index(layer), len(keeping)
     try:
         with attention_read(subject.model, *place) as passes:
             again()
-        found = _of_pass(passes, words, run, row, token, starts)
+        found, moved = _of_pass(passes, words, run, row, token, starts) or (None, 0)
+        positions = (moved + torch.arange(len(words)))[None] if moved else None
         with attention_read(subject.model, *place) as alone:
-            whole = subject.whole(words[None])
+            whole = subject.whole(words[None], positions=positions)
     except (Refusal, InputError):
         return None, None
     if found is None or not alone:
@@ -136,8 +156,10 @@ def attended(
     return found, _of_row(alone[-1], 0, whole.tokens, int(found.tokens[0]), len(found.tokens), 0, whole.tokens)
 
 
-def _of_pass(passes: list[Reading], words: Tensor, run: Run, row: int, token: int, starts: Tensor) -> Attended | None:
-    """The last pass that read this token of this row, among the tokens that stand around it there."""
+def _of_pass(
+    passes: list[Reading], words: Tensor, run: Run, row: int, token: int, starts: Tensor
+) -> tuple[Attended, int] | None:
+    """The last pass that read this token of this row, and how far from its place in the row it was said to stand."""
     before, start = run.before[row], int(starts[token])
     # The first pass begins with the padding.
     first_place = 0 if start == 0 else start + before
@@ -153,8 +175,10 @@ def _of_pass(passes: list[Reading], words: Tensor, run: Run, row: int, token: in
             continue
         begin = max(offset, 0)
         if torch.equal(own[begin - offset : last - offset], words[begin:last]):
-            count = min(_MOST, last - token)
-            return _of_row(reading, of, len(words), token, count, first_place, first_place + tokens, before)
+            count, end = min(_MOST, last - token), first_place + tokens
+            said = reading.positions
+            moved = 0 if said is None else int(said.expand(rows, -1)[of, token - offset]) - token
+            return _of_row(reading, of, len(words), token, count, first_place, end, before), moved
     return None
 
 

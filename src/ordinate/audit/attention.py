@@ -23,6 +23,7 @@ class Reading:
     Args:
         ids: [rows, tokens], the tokens of the pass
         past: how many tokens the cache had taken before
+        positions: [rows or 1, tokens], those that were given; None where the model counted
         queries: [rows, heads, tokens, head_dim], turned where the scheme turns them
         keys: [rows, key heads, slots, head_dim], as attention reads them
         values: [rows, key heads, slots, value_dim]
@@ -32,6 +33,7 @@ class Reading:
 
     ids: Tensor
     past: int
+    positions: Tensor | None
     queries: Tensor
     keys: Tensor
     values: Tensor
@@ -72,7 +74,8 @@ def attention_read(model: nn.Module, place: int, layers: int) -> Iterator[list[R
         # A decoder with an encoder attends twice in each layer, to itself first.
         each, over = divmod(len(recorder.calls), layers)
         if isinstance(ids, Tensor) and each and not over:
-            reading = recorder.calls[place * each](ids, recorder.past)
+            given_positions = named.get("decoder_position_ids", named.get("position_ids"))
+            reading = recorder.calls[place * each](_Pass(ids, recorder.past, given_positions))
             if reading is not None:
                 found.append(reading)
         recorder.calls.clear()
@@ -89,12 +92,19 @@ def attention_read(model: nn.Module, place: int, layers: int) -> Iterator[list[R
             handle.remove()
 
 
-_Made = Callable[[Tensor, int], "Reading | None"]
+@dataclass(frozen=True)
+class _Pass:
+    ids: Tensor
+    past: int
+    positions: Tensor | None
+
+
+_Made = Callable[[_Pass], Reading | None]
 
 
 class _Recorder(TorchFunctionMode):
     """Watches torch's operations for calls of attention; each is kept as what makes its `Reading` of the
-    ids and of how many tokens were before them."""
+    pass."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -115,17 +125,17 @@ class _Recorder(TorchFunctionMode):
         elif name == _SOFTMAX and self._product is not None:
             logits = args[0] if args else named["input"]
             a, b, product = self._product
-            if logits.shape[-2:] == product.shape[-2:] and logits.numel() == product.numel():
-                self._weighed = (a, b, logits)
+            slots = product.shape[-1]
+            # A sink is one number more, which takes part in the softmax and has no value.
+            if logits.shape[-1] in (slots, slots + 1) and logits[..., :slots].numel() == product.numel():
+                self._weighed = (a, b, logits[..., :slots])
         return result
 
     def _multiplied(self, a: Tensor, b: Tensor, result: Tensor) -> None:
         if self._weighed is not None:
             queries, keys, logits = self._weighed
             if a.shape[-2:] == logits.shape[-2:] and a.numel() == logits.numel():
-                self.calls.append(
-                    lambda ids, past: _reading(ids, past, queries, keys.transpose(-1, -2), b, logits, result)
-                )
+                self.calls.append(lambda made: _reading(made, queries, keys.transpose(-1, -2), b, logits, result))
                 self._weighed = self._product = None
                 return
         self._product = (a, b, result)
@@ -136,7 +146,7 @@ def _fused(args: Any, named: dict[str, Any], result: Tensor) -> _Made:
     given = dict(zip(names, args, strict=False)) | named
     queries, keys, values, mask = given["query"], given["key"], given["value"], given.get("attn_mask")
 
-    def read(ids: Tensor, past: int) -> Reading | None:
+    def read(made: _Pass) -> Reading | None:
         scale = given.get("scale")
         wide = keys.float().repeat_interleave(queries.shape[-3] // keys.shape[-3], -3)
         logits = queries.float() @ wide.transpose(-1, -2) * (queries.shape[-1] ** -0.5 if scale is None else scale)
@@ -145,22 +155,24 @@ def _fused(args: Any, named: dict[str, Any], result: Tensor) -> _Made:
             logits = logits.masked_fill(~seen, -torch.inf)
         if mask is not None:
             logits = logits.masked_fill(~mask, -torch.inf) if mask.dtype == torch.bool else logits + mask
-        return _reading(ids, past, queries, keys, values, logits, result)
+        return _reading(made, queries, keys, values, logits, result)
 
     return read
 
 
 def _reading(
-    ids: Tensor, past: int, queries: Tensor, keys: Tensor, values: Tensor, logits: Tensor, result: Tensor
+    made: _Pass, queries: Tensor, keys: Tensor, values: Tensor, logits: Tensor, result: Tensor
 ) -> Reading | None:
     """All with rows and heads as axes of their own; None where these cannot be made out."""
-    rows, tokens = ids.shape
-    if logits.shape[-2] != tokens:
+    rows, tokens = made.ids.shape
+    # Of a single token, the queries that read one key head may stand where tokens do.
+    if logits.shape[-2] != tokens and tokens > 1:
         return None
     sides = []
-    for tensor in (queries, keys, values, logits, result):
-        if tensor.numel() % (rows * tensor.shape[-1] * tensor.shape[-2]):
+    for tensor, along in ((queries, tokens), (keys, None), (values, None), (logits, tokens), (result, tokens)):
+        length = tensor.shape[-2] if along is None else along
+        if tensor.numel() % (rows * tensor.shape[-1] * length):
             return None
-        sides.append(tensor.detach().reshape(rows, -1, *tensor.shape[-2:]).clone())
+        sides.append(tensor.detach().reshape(rows, -1, length, tensor.shape[-1]).clone())
     sides[3] = sides[3].float()
-    return Reading(ids, past, *sides)
+    return Reading(made.ids, made.past, made.positions, *sides)

@@ -152,9 +152,9 @@ def _attention(subject: "Subject", run: Run, where: Where, again: Callable[[], R
     depends = group is not None and group.stretch is not None and "static" not in group.stretch.traits
     if depends and subject.crossing is not None and run.tokens > subject.crossing:
         return Diagnosis("length_switch", f"past {subject.crossing} tokens frequencies depend on the length")
-    seen = None if again is None else parted(subject, run, where, again)
-    if seen is not None:
-        return explained(subject, run, where, seen, lambda layouts: _by_turn(subject, run, layouts, probe=False))
+    found = None if again is None else _read(subject, run, where, again)
+    if found is not None:
+        return found
     if group is None:
         return Diagnosis("mask")
     if isinstance(group.encoding, Bias):
@@ -166,3 +166,27 @@ def _attention(subject: "Subject", run: Run, where: Where, again: Callable[[], R
         words = "keys and values are equal there: the queries, the mask or what follows up to the next keys differs"
         return stored(subject, where.layer or 0) or Diagnosis("query_position", words)
     return Diagnosis("mask")
+
+
+def _read(subject: "Subject", run: Run, where: Where, again: Callable[[], Run]) -> Diagnosis | None:
+    """What is wrong in what attention reads, or None where that cannot be seen.
+
+    A sliding layer has dropped the keys that would tell of a layer before it: where queries are wrong in no way that
+    has a name, it is the first layer before in which anything is.
+    """
+
+    def at(layer: int) -> Diagnosis | None:
+        there = replace(where, layer=layer)
+        seen = parted(subject, run, there, again)
+        if seen is None or (seen.part == "behind" and layer != where.layer):
+            return None
+        return explained(subject, run, there, seen, lambda layouts: _by_turn(subject, run, layouts, probe=False))
+
+    layer = where.layer or 0
+    found = at(layer)
+    if found is not None and found.kind == "unexplained" and found.part == "queries" and subject.windows:
+        for earlier in range(layer):
+            first = at(earlier)
+            if first is not None:
+                return replace(first, layer=earlier)
+    return found

@@ -31,6 +31,7 @@ class Diagnosis:
         numbers: of the evidence, by name
         part: what differs first, where more is known of it than before
         heads: that differ in that part; None for all
+        layer: that differs first, where it is another than the one that was asked about
     """
 
     kind: str
@@ -38,6 +39,7 @@ class Diagnosis:
     numbers: Mapping[str, Any] = field(default_factory=dict)
     part: Part | None = None
     heads: tuple[int, ...] | None = None
+    layer: int | None = None
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,11 @@ class Keys:
         direction = getattr(group.encoding, "direction", 1)
         self.frequencies = torch.from_numpy(np.asarray(group.frequencies())) * direction
 
+    @property
+    def finite(self) -> bool:
+        """Whether all are numbers."""
+        return bool(self.before.isfinite().all() and self.after.isfinite().all())
+
     def magnitude(self) -> float:
         """How many times longer the found keys are, their median, [1]."""
         return float(self.magnitudes().median())
@@ -103,10 +110,11 @@ class Keys:
         lengths = turned.abs().square().sum((-2, -1)) * found.abs().square().sum((-2, -1))
         return float((dot / lengths.sqrt().clamp(min=1e-30)).min())
 
-    def steady(self) -> float | None:
-        """How well each pair turns by an angle of its own from one token to the next, at most 1; None if unknown.
+    def steady(self) -> tuple[float, float] | None:
+        """How well each pair turns by an angle of its own from one token to the next, and by none, at most 1 each.
 
-        It is 1 where found keys were turned with other frequencies, whatever these are.
+        The first is 1 where found keys were turned with other frequencies, whatever these are; the second where they
+        were not turned otherwise. None if unknown.
         """
         rows, tokens = self.places[:, 0], self.places[:, 1]
         following = ((rows[1:] == rows[:-1]) & (tokens[1:] == tokens[:-1] + 1)).nonzero()[:, 0]
@@ -115,7 +123,7 @@ class Keys:
         cross = (self.after * self.before.conj()).sum(1)
         steps = cross[following + 1] * cross[following].conj()
         weights = steps.abs().sum()
-        return float(steps.sum(0).abs().sum() / weights) if weights else None
+        return (float(steps.sum(0).abs().sum() / weights), float(steps.real.sum() / weights)) if weights else None
 
     def fit(self, furthest: int) -> Fit:
         """The shift of each key, among all up to `furthest` in both directions."""

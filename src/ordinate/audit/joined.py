@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from ordinate.audit.attended import Parted
-from ordinate.audit.base import Where
+from ordinate.audit.attended import Parted, level
+from ordinate.audit.base import Part, Where
 from ordinate.audit.fit import Diagnosis, Keys, group_of, keys_of, layouts_of
 from ordinate.audit.noise import apart
 from ordinate.audit.runs import Run
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 # Logits are one number times others where this share of their size at most is left over.
 _LEFT_OVER = 1e-2
+# Queries that must see as many tokens, where a window is not full, for it to be a shorter one.
+_SEVERAL = 3
+_PARTS: dict[str, Part] = {"queries": "queries", "keys": "keys", "values": "values"}
 
 
 def explained(
@@ -37,6 +40,10 @@ def explained(
         seen: what attention reads in both
         by_turn: names what turned keys otherwise
     """
+    lost = [name for name in ("queries", "keys", "values") if not getattr(seen.found, name).isfinite().all()]
+    if lost or seen.found.logits.isnan().any():
+        words = f"its {' and '.join(lost) or 'logits'} are not numbers"
+        return Diagnosis("unexplained", words, part="attention" if len(lost) != 1 else _PARTS[lost[0]])
     layer, row = where.layer or 0, where.row or 0
     group = group_of(subject.spec, layer)
     threshold = subject.noise.layer_thresholds(layer)[0]
@@ -89,11 +96,26 @@ def _mask(group: LayerGroup | None, seen: Parted) -> Diagnosis:
     if (seen.found.padding & ~seen.expected.padding).any():
         told.append("sees padding")
     window = None if group is None else group.sliding_window
-    unbroken = all(_unbroken(which[query], token) for which in (expected, found))
     words = f"the query of token {token} {' and '.join(told)}"
-    if window is not None and unbroken:
+    if window is not None and _window(seen, window):
         return Diagnosis("window", f"{words}; its window holds {window} tokens")
     return Diagnosis("mask", words)
+
+
+def _window(seen: Parted, window: int) -> bool:
+    """Whether every query that is looked at sees itself and all before it, up to a number of tokens.
+
+    Where a window is not full it hides nothing: a query there tells one only beside others that see as many.
+    """
+    differ = seen.seen.any(-1).any(-1)
+    tokens = seen.found.tokens[differ].tolist()
+    sides = [(side.visible[differ]) for side in (seen.expected, seen.found)]
+    if not tokens or not all(_unbroken(one, token) for side in sides for one, token in zip(side, tokens, strict=True)):
+        return False
+    # Of the heads that differ.
+    heads = seen.seen.any(-1).any(0)
+    counts = sides[1][:, heads].sum(-1)
+    return tokens[0] >= window - 1 or (len(tokens) > _SEVERAL and bool((counts == counts[0, 0]).all()))
 
 
 def _unbroken(visible: Tensor, token: int) -> bool:
@@ -134,15 +156,24 @@ def _values(seen: Parted) -> Diagnosis:
 
 
 def _logits(group: LayerGroup | None, seen: Parted) -> Diagnosis:
-    """Equal queries and keys: a bias, or a factor."""
+    """Equal queries and keys: another factor before them, or another bias."""
     both = seen.expected.visible & seen.found.visible
-    a, b = seen.expected.logits[both].double(), seen.found.logits[both].double()
-    ratio = float((a * b).sum() / a.square().sum().clamp(min=1e-30))
+    expected, found, products = (
+        level(one.double(), both)[both] for one in (seen.expected.logits, seen.found.logits, seen.expected.products())
+    )
+    for parts, words in (
+        (expected, "its logits are {:.4g} times those of one pass"),
+        (
+            products,
+            "what queries and keys give together is scaled otherwise there, before a bias is added",
+        ),
+    ):
+        further = float(((found - expected) * parts).sum() / parts.square().sum().clamp(min=1e-30))
+        if float((found - expected - further * parts).norm()) <= _LEFT_OVER * float((found - expected).norm()):
+            return Diagnosis("unexplained", words.format(1 + further), {"further": further}, "attention")
     if group is not None and isinstance(group.encoding, Bias):
-        found = Diagnosis("bias_offset", f"{group.scheme} adds another bias there")
-    elif float((b - ratio * a).norm()) <= _LEFT_OVER * float(b.norm()):
-        found = Diagnosis("unexplained", f"its logits are {ratio:.4g} times those of one pass", {"ratio": ratio})
-    else:
-        words = f"its logits differ by up to {figures(float((b - a).abs().max()), 2)} where queries and keys do not"
-        found = Diagnosis("unexplained", words)
-    return replace(found, part="attention")
+        return Diagnosis("bias_offset", f"{group.scheme} adds another bias there", part="attention")
+    apart = figures(float((found - expected).abs().max()), 2)
+    return Diagnosis(
+        "unexplained", f"its logits differ by up to {apart} where queries and keys do not", part="attention"
+    )

@@ -41,7 +41,8 @@ def judge(
         return outcome
     found = _named(check, subject, run, reference, where, compute, control, unseen)
     if found.part is not None:
-        where = replace(where, part=found.part, heads=found.heads)
+        layer = where.layer if found.layer is None else found.layer
+        where = replace(where, layer=layer, part=found.part, heads=found.heads)
     return replace(
         outcome,
         status="failed",

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from ordinate.audit.base import Where
+from ordinate.audit.displaced import EXPLAINED, displacement
 from ordinate.audit.noise import apart
 from ordinate.audit.runs import Held, Run
 from ordinate.audit.sizes import learned_positions
@@ -33,11 +34,10 @@ _ROUNDINGS = 8.0
 _CARRIED = 4.0
 # Model types whose layers begin a new state at position 0: transformers' RG-LRU does, for packed documents.
 _BEGINS_AT_ZERO = ("recurrent_gemma",)
+# What may be another pair layout instead: it looks like neither whole positions nor one table.
+_UNNAMED = ("table_precision", "table_lost", "unexplained")
 # Of the rounding of a dtype: how far the mean angle of many keys may be off.
 _MEAN = 16.0
-# Keys that a displacement explains lie this close to it: cos of the angle that is left, weighted by size.
-_EXPLAINED = 0.995
-_ROUNDED = {"bfloat16": torch.bfloat16, "float16": torch.float16, "int8": torch.int8, "uint8": torch.uint8}
 
 
 @dataclass(frozen=True)
@@ -98,12 +98,15 @@ def layers_of(spec: Spec, count: int) -> Iterator[tuple[int, LayerGroup]]:
         yield from ((layer, group) for layer in held or () if layer < count)
 
 
-def pairs_of(keys: Tensor, group: LayerGroup) -> Tensor:
-    """The channel pairs of rotated keys as complex numbers: [..., dim] to [..., pairs], complex128."""
+def pairs_of(keys: Tensor, group: LayerGroup, *, other: bool = False) -> Tensor:
+    """The channel pairs of rotated keys as complex numbers: [..., dim] to [..., pairs], complex128.
+
+    `other`: paired in the other layout than the group says.
+    """
     turned = Turned(group, torch.zeros((1, 1) if axes_of(group) == 1 else (axes_of(group), 1, 1), dtype=torch.int64))
     width = 2 * group.rope.pairs
     turning = (keys[..., keys.shape[-1] - width :] if turned.part == "last" else keys[..., :width]).double()
-    if turned.pairing == "interleaved":
+    if (turned.pairing == "interleaved") != other:
         return torch.complex(turning[..., 0::2], turning[..., 1::2])
     first, second = turning.chunk(2, -1)
     return torch.complex(first, second)
@@ -162,7 +165,8 @@ def float32_error(frequencies: Tensor, position: float) -> Tensor:
 def _layer(
     group: LayerGroup, old: Held, new: Held, start: int, threshold: float, rounding: float, layer: int
 ) -> Misplaced | None:
-    frequencies = torch.from_numpy(np.abs(group.frequencies()))
+    direction = getattr(group.encoding, "direction", 1)
+    frequencies = torch.from_numpy(np.abs(group.frequencies())) * direction
     reached = start + new.keys.shape[1]
     a, b = pairs_of(old.keys, group), pairs_of(new.keys, group)
     left = b * (a * torch.polar(torch.ones(()).double(), frequencies * start)).conj()
@@ -170,7 +174,7 @@ def _layer(
     lengths = a.abs().square().sum(-1).sqrt()
     lengths = torch.maximum(lengths, lengths.mean()).clamp(min=1e-30)
     off = (b - a * torch.polar(torch.ones(()).double(), frequencies * start)).abs().square().sum(-1).sqrt() / lengths
-    error = float32_error(frequencies, reached)
+    error = float32_error(frequencies.abs(), reached)
     # Values do not turn: what they differ by came with the states, from the angles of the layers before.
     moved = apart(old.values, new.values).double()
     there = _CARRIED * moved.amax(-1, keepdim=True)
@@ -190,7 +194,9 @@ def _layer(
     token, row = (int(number) for number in tokens.T.nonzero()[0])
     where = Where(token, row, layer, "keys", _some(heads), _some(rows), int(tokens.sum()))
     chosen = left[rows][:, :, heads]
-    kind, evidence = _explained(chosen, size[rows][:, :, heads], frequencies, start, tokens[rows].any(0))
+    kind, evidence = displacement(chosen, size[rows][:, :, heads], frequencies, start, tokens[rows].any(0))
+    if kind in _UNNAMED and _otherwise_paired(group, old, new, frequencies * start):
+        kind, evidence = "pairing", "keys turn in the other pair layout than the configuration says"
     off = float((mean.abs() * coherent).max()) if kind == "table_precision" else float(torch.angle(left).abs().max())
     ratio = float(b.abs().sum() / a.abs().sum().clamp(min=1e-300))
     if kind == "table_precision" and abs(ratio - 1) > max(threshold, 1e-3) and off < 1e-2:
@@ -198,64 +204,11 @@ def _layer(
     return Misplaced(kind, where, evidence, off)
 
 
-def _explained(left: Tensor, size: Tensor, frequencies: Tensor, start: int, which: Tensor) -> tuple[str, str]:
-    """Which positions explain the angles that are left: [rows, tokens, heads, pairs]."""
-    tokens = left.shape[1]
-    positions = start + torch.arange(tokens)
-    summed, sizes = left.sum((0, 2)), size.sum((0, 2))
-
-    def fits(displaced: Tensor) -> bool:
-        turned = summed * torch.polar(torch.ones(()).double(), -frequencies * displaced[:, None].double())
-        share = turned.real.sum(-1) / sizes.sum(-1)
-        return bool((share > _EXPLAINED).all())
-
-    for name, dtype in _ROUNDED.items():
-        rounded = positions.to(dtype).to(torch.int64) - positions
-        if rounded.any() and fits(rounded):
-            return "position_precision", f"keys stand where their positions rounded to {name} are"
-    if fits(torch.full((tokens,), start)):
-        return "rotation_count", "keys are turned by twice their positions"
-    wrong = which.nonzero()[:, 0]
-    ends = [int(positions[t]) + _displacement(summed[t], frequencies, int(positions[t])) for t in (wrong[0], wrong[-1])]
-    first = int(positions[wrong[0]])
-    last = ends[1]
-    if fits(torch.where(positions >= first, last - positions, 0)) and len(wrong) > 1:
-        return "clamped", f"from position {first} on all keys stand at position {last}"
-    constant = ends[0] - first
-    if constant and fits(torch.where(positions >= first, constant, 0)):
-        if constant == -start:
-            return "positions_ignored", "keys stand where they would without the positions that were given"
-        if first > start or -constant > tokens:
-            return (
-                "clamped",
-                f"from position {first} on keys stand {-constant} positions before their own: a table wraps",
-            )
-        return "shift", f"keys stand {constant:+d} positions from their own"
-    if _scattered(left, size):
-        return "unexplained", "keys of one position are each off by another angle: they are held coarsely, or mixed up"
-    return (
-        "table_precision",
-        "no position explains the angles of keys: their frequencies or tables are rounded or others",
-    )
-
-
-def _scattered(left: Tensor, size: Tensor) -> bool:
-    """Whether the angles that are left differ between the rows and heads of one position, which have one table."""
-    several = left.shape[0] * left.shape[2]
-    alone = (left.imag.square() / size).sum()
-    together = (left.imag.sum((0, 2)).square() / size.sum((0, 2))).sum()
-    # Of one table the two are equal; what differs at random is smaller together, by as many times as there are.
-    return several > 1 and float(together) < (1 + 1 / several) / 2 * float(alone)
-
-
-def _displacement(left: Tensor, frequencies: Tensor, position: int) -> int:
-    """The whole number of positions that explains the angles of one token best, from its own back to 0, or a few on."""
-    best, found = -np.inf, 0
-    for some in torch.arange(-position, 129).split(8192):
-        share = (left * torch.polar(torch.ones(()).double(), -frequencies * some[:, None].double())).real.sum(-1)
-        if float(share.max()) > best:
-            best, found = float(share.max()), int(some[share.argmax()])
-    return found
+def _otherwise_paired(group: LayerGroup, old: Held, new: Held, angles: Tensor) -> bool:
+    """Whether the other pair layout explains how all keys turned."""
+    a, b = (pairs_of(held.keys, group, other=True) for held in (old, new))
+    turned = a * torch.polar(torch.ones(()).double(), angles)
+    return float((b * turned.conj()).real.sum()) > EXPLAINED * float((b.abs() * turned.abs()).sum())
 
 
 def _some(which: Tensor) -> tuple[int, ...] | None:

@@ -121,10 +121,10 @@ class Passes:
         there[:, :past] = False
         if mask is not None:
             there[:, past:] &= mask[:, past : past + tokens].bool().cpu()
-        if past:
+        if after is not None and past:
             empty = logits[0].new_zeros(rows, past, logits[0].shape[-1])
             logits.insert(0, empty)
-            starts.insert(0, torch.zeros(rows, past, dtype=torch.int64))
+            starts.insert(0, after.starts)
         layers = () if cache is None else held_layers(cache, past + tokens)
         title = name or f"passes of {sizes[0]}"
         return Run(title, joined(logits), there, joined(starts), layers, (0,) * rows, batch=rows, cache=cache)

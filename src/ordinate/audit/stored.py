@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 # The modules whose result is turned, the last of them that a layer has.
 _PROJECTIONS = ("k_proj", "k_norm", "k_layernorm")
 _LEAST = 0.99
+# Of a vector's length: what rounding cannot change.
+_APART = 0.1
 _LONGER = 0.02
 # The share of keys that must be longer by one and the same factor.
 _ALIKE = 0.25
@@ -51,8 +53,21 @@ def stored(subject: "Subject", layer: int) -> Diagnosis | None:
             for keys in keys_of(subject.spec, layer, plain, held.keys, some, (head,)):
                 found = _judged(keys, subject.length)
                 if found is not None:
-                    return found
+                    return None if _turns(subject, module) else found
     return None
+
+
+def _turns(subject: "Subject", module: nn.Module) -> bool:
+    """Whether what a module returns is turned already, as by a norm behind the rotation.
+
+    One token everywhere has one state everywhere, whatever it sees of the others.
+    """
+    seen: list[Tensor] = []
+    with _results(module, seen):
+        subject.keeping(subject.ids[:1, :1].expand(1, subject.length))
+    along = seen[-1].transpose(1, 2) if seen[-1].ndim == 4 and seen[-1].shape[2] == subject.length else seen[-1]
+    first, last = along[0, 0].float(), along[0, -1].float()
+    return bool((first - last).norm() > _APART * first.norm())
 
 
 def _judged(keys: Keys, length: int) -> Diagnosis | None:

@@ -110,7 +110,8 @@ class Subject(Batches):
     def _look(self) -> None:
         """Find out whether the model keeps a cache, and whether it reads tokens that come after.
 
-        A model that is asked to keep a cache may have none, and one that could decode may have been made an encoder.
+        A model that is asked to keep a cache may have none, and one that could decode may have been made an encoder;
+        one that generates has not, unless its configuration says so.
         """
         ids = self.ids[:1, :SHORTEST]
         # The first token's neighbours stay: a mask that is off by one is a fault, and no encoder's.
@@ -123,12 +124,12 @@ class Subject(Batches):
         if self.call.architecture == "causal" and first.ndim == 3:
             change = (first[0, 0] - second[0, 0]).float().abs().max()
             bound = torch.finfo(self.dtype).eps ** 0.5 * first[0, 0].float().abs().max()
-            if bool(change > bound):
+            if bool(change > bound) and _sees_all(self.model):
                 self.call.architecture, self.call.keeps_cache = "encoder", False
 
     def other_ids(self, seed: int, tokens: int) -> Tensor:
         """Ids drawn at random, the same for the same seed, [tokens]."""
-        vocabulary = int(self.model.get_input_embeddings().num_embeddings)
+        vocabulary = len(self.model.get_input_embeddings().weight)
         vocabulary = min(vocabulary, int(getattr(self.model.config, "vocab_size", vocabulary) or vocabulary))
         if vocabulary <= 2 * _FIRST_ID:
             raise InputError(f"a vocabulary of at least {2 * _FIRST_ID + 1} ids is needed, got {vocabulary}")
@@ -182,6 +183,14 @@ class Subject(Batches):
         logits = torch.cat([nn.functional.pad(run.logits, pad) for run, pad in zip(runs, pads, strict=True)])
         there = torch.arange(width)[None] < torch.tensor(list(lengths))[:, None]
         return Run("rows alone", logits, there, torch.zeros(there.shape, dtype=torch.int64), before=(0,) * len(of))
+
+
+def _sees_all(model: Any) -> bool:
+    """Whether a model may look at tokens that come after: it generates none, or its configuration says so."""
+    config = model.config.get_text_config()
+    said = {name: getattr(config, name, None) for name in ("is_decoder", "is_causal", "causal")}
+    both = getattr(config, "use_bidirectional_attention", None) or getattr(config, "attn_type", None) == "bi"
+    return bool(both) or False in said.values() or not getattr(model, "can_generate", lambda: False)()
 
 
 def _caching_of(model: Any) -> Any:

@@ -14,10 +14,13 @@ if TYPE_CHECKING:
 # A turn explains a vector where so much of its length is left over at most; rounding needs some.
 _LEFT_OVER = 1e-3
 _ROUNDINGS = 4.0
-# And of what is left over without it.
+# And of what is left over without it; so little is left over by sums in float64.
 _EXPLAINED = 0.1
-# A key is longer or shorter than the reference's where it is so by more.
+_NOTHING = 1e-12
+# A key is longer or shorter than the reference's where it is so by more: less is no magnitude of a scaling method.
 _LONGER = 0.02
+# Vectors are longer by one factor where no two of them differ by as much as that factor.
+_ALIKE = 4.0
 
 
 def turned(subject: "Subject", run: Run, layouts: Sequence[Keys], what: str = "keys") -> Fit | Diagnosis | None:
@@ -33,6 +36,7 @@ def turned(subject: "Subject", run: Run, layouts: Sequence[Keys], what: str = "k
         the positions by which they are moved, or the fault where it is none of positions; None where nothing explains
         them
     """
+    layouts = [keys for keys in layouts if keys.finite]
     least = 1 - max(_LEFT_OVER, _ROUNDINGS * subject.noise.epsilon)
     depends = any(keys.group.stretch and "static" not in keys.group.stretch.traits for keys in layouts)
     for keys in layouts:
@@ -44,7 +48,7 @@ def turned(subject: "Subject", run: Run, layouts: Sequence[Keys], what: str = "k
                 # Where frequencies follow the length, a cache keeps keys as they were before they were turned.
                 return Diagnosis("length_switch", f"{what} are stored as the length of their time turns them")
             return fit
-        if abs(fit.magnitude - 1) > _LONGER:
+        if abs(fit.magnitude - 1) > _ALIKE * float(keys.magnitudes().sub(fit.magnitude).abs().max()):
             return _longer(keys, fit.magnitude, what)
     for keys in layouts:
         if _of_their_time(run, keys, least):
@@ -56,9 +60,10 @@ def turned(subject: "Subject", run: Run, layouts: Sequence[Keys], what: str = "k
     changed = "length_switch" if depends and run.tokens > (subject.crossing or run.tokens) else "base"
     for keys in layouts:
         steady = keys.steady()
-        # Vectors that hardly differ turn steadily by nothing.
-        left = 1 - float(keys.agreement(torch.zeros(len(keys.places), 1)).min())
-        if steady is not None and 1 - steady < min(1 - least, _EXPLAINED * left):
+        # Vectors that are rounded or scaled turn steadily by nothing.
+        if steady is None or 1 - steady[1] < _NOTHING:
+            continue
+        if 1 - steady[0] < min(1 - least, _EXPLAINED * (1 - steady[1])):
             return Diagnosis(changed, "each pair of channels turns with a frequency of its own")
     return None
 
@@ -74,7 +79,8 @@ def _longer(keys: Keys, magnitude: float, what: str) -> Diagnosis:
     words, numbers = f"{what} are {magnitude:.4g} times as long", {"magnitude": magnitude}
     factor = keys.group.attention_factor()
     ours = any(abs(magnitude - one) <= _LONGER / 2 * one for one in (factor, 1 / factor) if factor != 1)
-    return Diagnosis("magnitude" if what == "keys" or ours else "unexplained", words, numbers)
+    named = ours or (what == "keys" and abs(magnitude - 1) > _LONGER)
+    return Diagnosis("magnitude" if named else "unexplained", words, numbers)
 
 
 def _of_their_time(run: Run, keys: Keys, least: float) -> bool:

@@ -85,6 +85,9 @@ class FarDecoding(Check):
         if kind is None:
             kind = outcome.kind if outcome.kind in _ANYWHERE else "unexplained"
             kind = kind if found is None else _SPELLED.get(found.kind, found.kind)
+        turned = outcome.where is not None and outcome.where.part in ("keys", "embedding")
+        if kind == outcome.kind and (kind == "unexplained" or not turned):
+            return outcome
         apart = 0.0 if outcome.comparison is None else outcome.comparison.max_difference
         evidence = f"{case}: logits differ by up to {figures(apart, 2)}{'' if found is None else '; ' + found.evidence}"
         return replace(outcome, kind=kind, evidence=evidence)

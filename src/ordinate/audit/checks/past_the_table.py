@@ -21,7 +21,17 @@ class PastTheTable(Check):
         "as its scheme says for those positions."
     )
     remedy = "Raise an error that names the table's length and the position asked for."
-    kinds: ClassVar = ("clamped", "position_precision", "table_precision", "shift", "positions_ignored", "magnitude")
+    kinds: ClassVar = (
+        "clamped",
+        "position_precision",
+        "table_precision",
+        "shift",
+        "positions_ignored",
+        "magnitude",
+        "pairing",
+        "table_lost",
+        "unexplained",
+    )
     reports: ClassVar = ("microsoft/onnxruntime#28205", "huggingface/transformers#530", "vllm-project/vllm#55910")
     cost = 0.2
 

@@ -17,7 +17,17 @@ class TableError(Check):
         "within what float32 angles and the model's dtype can hold."
     )
     remedy = "Compute angles in float32 at least from integer positions, and keep frequencies and tables in float32."
-    kinds: ClassVar = ("table_precision", "position_precision", "clamped", "positions_ignored", "shift", "magnitude")
+    kinds: ClassVar = (
+        "table_precision",
+        "position_precision",
+        "clamped",
+        "positions_ignored",
+        "shift",
+        "magnitude",
+        "pairing",
+        "table_lost",
+        "unexplained",
+    )
     reports: ClassVar = ("huggingface/transformers#29496", "Modalities/modalities#462", "huggingface/candle#3520")
     cost = 0.2
 

@@ -113,7 +113,7 @@ MODELS = (
     ),
     Kind(
         "pairing",
-        "Channels are paired in another way after the first pass.",
+        "Channels are paired in another way than in the first pass, or than the configuration says.",
         "Use one pair layout, half or interleaved, in every code path; the layout belongs to the weights.",
         ("NVIDIA/TensorRT-LLM#16378", "NeuraLegion/shainet#111", "ml-explore/mlx-lm#512", "karpathy/llama2.c#286"),
     ),
@@ -196,7 +196,7 @@ MODELS = (
     ),
     Kind(
         "table_lost",
-        "Frequencies or tables are not what the configuration says after the model was loaded or moved.",
+        "Frequencies or tables are not what the configuration says, once the model was loaded or moved.",
         "Compute them anew after a meta-device load, and keep them in a buffer that moves with the module.",
         (
             "huggingface/transformers#45902",
