@@ -148,6 +148,18 @@ def test_no_other_check_blames_the_position_of_queries(fault, check):
     assert not kinds & {"query_position", "window"}
 
 
+def test_keys_that_are_read_coarsely_are_not_longer_by_a_factor():
+    def coarse(queries, keys, values, mask, scaling):
+        past = keys.shape[2] - queries.shape[2]
+        held = keys[:, :, :past].to(torch.float8_e4m3fn).to(keys.dtype)
+        return queries, torch.cat([held, keys[:, :, past:]], 2), values, mask, scaling
+
+    model = _planted(coarse, "sdpa", "coarse")
+    findings = audit_model(model, checks=["token_by_token"], length=64).findings
+    assert {finding.kind for finding in findings} == {"unexplained"}
+    assert all("times as long" not in finding.evidence for finding in findings)
+
+
 def test_what_is_no_number_has_no_position():
     model = _planted(_no_numbers, "sdpa", "no_numbers")
     (finding,) = audit_model(model, checks=["chunked_prefill"], length=64).findings

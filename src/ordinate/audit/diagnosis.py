@@ -164,6 +164,9 @@ def _attention(subject: "Subject", run: Run, where: Where, again: Callable[[], R
         return Diagnosis("window", f"its window holds {window} tokens and is full from token {window - 1} on")
     if isinstance(group.encoding, Rotary):
         words = "keys and values are equal there: the queries, the mask or what follows up to the next keys differs"
+        if subject.caching is not None:
+            # Its keys lie un-turned by design, and its attention is no operation of torch's that can be watched.
+            return Diagnosis("unexplained", words)
         return stored(subject, where.layer or 0) or Diagnosis("query_position", words)
     return Diagnosis("mask")
 

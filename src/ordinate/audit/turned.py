@@ -19,7 +19,7 @@ _EXPLAINED = 0.1
 _NOTHING = 1e-12
 # A key is longer or shorter than the reference's where it is so by more: less is no magnitude of a scaling method.
 _LONGER = 0.02
-# Vectors are longer by one factor where no two of them differ by as much as that factor.
+# Vectors are longer by one factor where they differ by less from each other, and from their own direction.
 _ALIKE = 4.0
 
 
@@ -44,17 +44,22 @@ def turned(subject: "Subject", run: Run, layouts: Sequence[Keys], what: str = "k
         if fit.agreement < least:
             continue
         if bool(fit.shifts.any()):
-            if depends and torch.equal(fit.shifts, fit.places[:, 1]):
+            if what == "keys" and depends and torch.equal(fit.shifts, fit.places[:, 1]):
                 # Where frequencies follow the length, a cache keeps keys as they were before they were turned.
                 return Diagnosis("length_switch", f"{what} are stored as the length of their time turns them")
             return fit
-        if abs(fit.magnitude - 1) > _ALIKE * float(keys.magnitudes().sub(fit.magnitude).abs().max()):
+        spread = float(keys.magnitudes().sub(fit.magnitude).abs().max())
+        aside = max(2 * (1 - fit.agreement), 0.0) ** 0.5
+        if abs(fit.magnitude - 1) > _ALIKE * max(spread, aside):
             return _longer(keys, fit.magnitude, what)
     for keys in layouts:
         if _of_their_time(run, keys, least):
             return Diagnosis("length_switch", f"{what} keep the frequencies of the length at which they were made")
     for keys in layouts:
-        if keys.turned_as("interleaved" if keys.pairing == "half" else "half") > least:
+        left = 1 - float(keys.agreement(torch.zeros(len(keys.places), 1)).min())
+        other = keys.turned_as("interleaved" if keys.pairing == "half" else "half")
+        # At position 0 every layout turns alike.
+        if 1 - other < min(1 - least, _EXPLAINED * left):
             return Diagnosis("pairing", f"{what} are paired in the other layout")
     # Coarse steps of angle from token to token: any frequencies at all explain them.
     changed = "length_switch" if depends and run.tokens > (subject.crossing or run.tokens) else "base"
