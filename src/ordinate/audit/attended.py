@@ -9,6 +9,7 @@ from torch import Tensor
 
 from ordinate.audit.attention import Reading, attention_read
 from ordinate.audit.base import Refusal, Where
+from ordinate.audit.localiser import indices
 from ordinate.audit.noise import FACTOR, apart
 from ordinate.audit.runs import Run
 from ordinate.errors import InputError
@@ -91,10 +92,10 @@ def parted(subject: "Subject", run: Run, where: Where, again: Callable[[], Run])
     nothing = torch.zeros(0, dtype=torch.int64)
     seen = found.visible != expected.visible
     if apart_queries.any():
-        return Parted("queries", _some(apart_queries.any(0)), expected, found, seen, nothing)
+        return Parted("queries", indices(apart_queries.any(0)), expected, found, seen, nothing)
     if seen.any() or (found.padding != expected.padding).any():
         heads = (seen.any(-1) | (found.padding != expected.padding)).any(0)
-        return Parted("mask", _some(heads), expected, found, seen, nothing)
+        return Parted("mask", indices(heads), expected, found, seen, nothing)
     read = both.any(0).any(0)
     keys, values = (
         (apart(a, b) > threshold) & read[:, None]
@@ -106,10 +107,10 @@ def parted(subject: "Subject", run: Run, where: Where, again: Callable[[], Run])
     if keys.any() or values.any():
         part = "cache" if keys.any() and values.any() else "keys" if keys.any() else "values"
         differs = keys | values
-        return Parted(part, _some(differs.any(0)), expected, found, seen, differs.any(-1).nonzero()[:, 0])
+        return Parted(part, indices(differs.any(0)), expected, found, seen, differs.any(-1).nonzero()[:, 0])
     differs = _logits_differ(expected, found, both, subject.noise.epsilon)
     if differs.any():
-        return Parted("logits", _some(differs.any(-1).any(0)), expected, found, seen, nothing)
+        return Parted("logits", indices(differs.any(-1).any(0)), expected, found, seen, nothing)
     differs = apart(expected.result, found.result) > values_threshold
     return Parted("result" if differs.any() else "behind", None, expected, found, seen, nothing)
 
@@ -216,7 +217,3 @@ def _of_row(
 def _of_heads(read: Attended, heads: int) -> Attended:
     step = read.keys.shape[1] // heads
     return replace(read, keys=read.keys[:, ::step], values=read.values[:, ::step])
-
-
-def _some(which: Tensor) -> tuple[int, ...] | None:
-    return None if bool(which.all()) else tuple(which.nonzero()[:, 0].tolist())

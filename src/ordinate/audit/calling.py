@@ -124,9 +124,10 @@ def _architecture(model: Any, parameters: set[str]) -> Architecture:
     if "decoder_input_ids" in parameters:
         return "encoder-decoder"
     if "use_cache" not in parameters or getattr(model.config, "is_decoder", None) is False:
-        return "encoder" if not _generates(model) else "causal"
+        return "encoder" if not generates(model) else "causal"
     return "causal"
 
 
-def _generates(model: Any) -> bool:
+def generates(model: Any) -> bool:
+    """Whether a model has a head that predicts the next token."""
     return bool(getattr(model, "can_generate", lambda: False)())

@@ -10,7 +10,7 @@ from torch import Tensor
 from ordinate.audit.attended import parted
 from ordinate.audit.base import Refusal, Where
 from ordinate.audit.comparison import compare
-from ordinate.audit.fit import Diagnosis, Keys, group_of, keys_of
+from ordinate.audit.fit import Diagnosis, Keys, group_of, is_latent, keys_of
 from ordinate.audit.joined import explained
 from ordinate.audit.localiser import distances, localise
 from ordinate.audit.patterns import Moved, patterns
@@ -47,9 +47,8 @@ def diagnose(
     """
     layer = where.layer
     if layer is not None and where.part in ("keys", "values"):
-        group = group_of(subject.spec, layer)
         # Beside MLA's latent, transformers holds the decoupled key, turned, where others hold values.
-        latent = group is not None and group.heads is not None and group.heads.latent_dim is not None
+        latent = is_latent(group_of(subject.spec, layer))
         if (where.part == "values") == latent:
             return _keys(subject, run, reference, where, layer, "values" if latent else "keys", probe)
     if where.part == "embedding":

@@ -189,6 +189,11 @@ def group_of(spec: Spec | None, layer: int) -> LayerGroup | None:
     return only[0] if len(only) == 1 else None
 
 
+def is_latent(group: LayerGroup | None) -> bool:
+    """Whether a layer keeps MLA's latent, and beside it the decoupled key, where others keep keys and values."""
+    return group is not None and group.heads is not None and group.heads.latent_dim is not None
+
+
 def _pairs(group: LayerGroup, keys: Tensor, pairing: str, *, alone: bool = False) -> Tensor:
     """[keys, heads, head_dim] as complex numbers, [keys, heads, pairs]; `alone`: all channels turn."""
     wide = keys.double()
@@ -196,7 +201,7 @@ def _pairs(group: LayerGroup, keys: Tensor, pairing: str, *, alone: bool = False
     if rotary > wide.shape[-1]:
         raise InputError(f"keys of {wide.shape[-1]} channels cannot turn in {rotary}")
     # MLA's decoupled key stands behind the part that does not turn.
-    latent = group.heads is not None and group.heads.latent_dim is not None
+    latent = is_latent(group)
     if not alone:
         wide = wide[..., -rotary:] if latent else wide[..., :rotary]
     if pairing == "half":

@@ -81,14 +81,14 @@ def localise(reference: Run, run: Run, noise: "Noise", comparison: Comparison, t
         first_keys = _first_token(only_keys)
         if first_keys is not None and (first_values is None or first_keys <= first_values):
             part, found_layer, tokens_at = "keys", layer, only_keys
-            heads = _some(keys[only_keys].any(0))
+            heads = indices(keys[only_keys].any(0))
         elif not keys.any() and float(sides.values.max()) > _PLAINLY:
             # Keys of other states would differ as well.
             part, found_layer, tokens_at = "values", layer, values.any(-1)
-            heads = _some(values[tokens_at].any(0))
+            heads = indices(values[tokens_at].any(0))
         elif _exchanged(reference, run, noise, layer, sides):
             part, found_layer, tokens_at = "cache", layer, keys.any(-1) & values.any(-1)
-            heads = _some(values[tokens_at].any(0))
+            heads = indices(values[tokens_at].any(0))
         elif layer == 0:
             part, found_layer, tokens_at = "embedding", 0, values.any(-1)
         else:
@@ -103,7 +103,7 @@ def localise(reference: Run, run: Run, noise: "Noise", comparison: Comparison, t
         return None
     places = tokens_at.T.nonzero() if tokens_at.any() else beyond.T.nonzero()
     token, row = (int(places[0, 0]), int(places[0, 1])) if len(places) else (first or (None, None))
-    rows = _some((tokens_at | _like(beyond, tokens_at)).any(-1))
+    rows = indices((tokens_at | _like(beyond, tokens_at)).any(-1))
     return Where(
         token=token, row=row, layer=found_layer, part=part, heads=heads, rows=rows, tokens=int(tokens_at.sum())
     )
@@ -145,6 +145,6 @@ def _first_token(which: Tensor) -> int | None:
     return None if len(columns) == 0 else int(columns[0, 0])
 
 
-def _some(which: Tensor) -> tuple[int, ...] | None:
+def indices(which: Tensor) -> tuple[int, ...] | None:
     """The indices that are true, or None where all are."""
     return None if bool(which.all()) else tuple(which.nonzero()[:, 0].tolist())

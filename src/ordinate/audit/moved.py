@@ -14,6 +14,8 @@ from torch import Tensor
 
 from ordinate.audit.base import Where
 from ordinate.audit.displaced import EXPLAINED, displacement
+from ordinate.audit.fit import is_latent
+from ordinate.audit.localiser import indices
 from ordinate.audit.noise import apart
 from ordinate.audit.runs import Held, Run
 from ordinate.audit.sizes import learned_positions
@@ -137,7 +139,7 @@ def misplaced(subject: Subject, before: Run, after: Run, start: int, epsilon: fl
         keys_threshold, _ = subject.noise.layer_thresholds(layer)
         if epsilon is not None:
             keys_threshold = max(keys_threshold, 4 * _MEAN * epsilon)
-        if group.heads is not None and group.heads.latent_dim is not None:
+        if is_latent(group):
             # Beside MLA's latent, transformers holds the decoupled key, turned, where others hold values.
             old, new = (replace(held, keys=held.values, values=held.keys) for held in (old, new))
         found = _layer(group, old, new, start, keys_threshold, rounding, layer)
@@ -192,7 +194,7 @@ def _layer(
     rows, heads = touched.any(1), touched.any(0)
     tokens = far.any(-1) if far.any() else rows[:, None].expand(far.shape[:2])
     token, row = (int(number) for number in tokens.T.nonzero()[0])
-    where = Where(token, row, layer, "keys", _some(heads), _some(rows), int(tokens.sum()))
+    where = Where(token, row, layer, "keys", indices(heads), indices(rows), int(tokens.sum()))
     chosen = left[rows][:, :, heads]
     kind, evidence = displacement(chosen, size[rows][:, :, heads], frequencies, start, tokens[rows].any(0))
     if kind in _UNNAMED and _otherwise_paired(group, old, new, frequencies * start):
@@ -209,7 +211,3 @@ def _otherwise_paired(group: LayerGroup, old: Held, new: Held, angles: Tensor) -
     a, b = (pairs_of(held.keys, group, other=True) for held in (old, new))
     turned = a * torch.polar(torch.ones(()).double(), angles)
     return float((b * turned.conj()).real.sum()) > EXPLAINED * float((b.abs() * turned.abs()).sum())
-
-
-def _some(which: Tensor) -> tuple[int, ...] | None:
-    return None if bool(which.all()) else tuple(which.nonzero()[:, 0].tolist())

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ordinate.audit.base import Refusal
 from ordinate.audit.batches import ROWS, Batches
-from ordinate.audit.calling import Caller
+from ordinate.audit.calling import Caller, generates
 from ordinate.audit.noise import Noise, measure
 from ordinate.audit.runs import Held, Run, stacked
 from ordinate.audit.sizes import crossing, default_length, longest
@@ -190,7 +190,7 @@ def _sees_all(model: Any) -> bool:
     config = model.config.get_text_config()
     said = {name: getattr(config, name, None) for name in ("is_decoder", "is_causal", "causal")}
     both = getattr(config, "use_bidirectional_attention", None) or getattr(config, "attn_type", None) == "bi"
-    return bool(both) or False in said.values() or not getattr(model, "can_generate", lambda: False)()
+    return bool(both) or False in said.values() or not generates(model)
 
 
 def _caching_of(model: Any) -> Any:
