@@ -19,8 +19,8 @@ THREADS, REQUESTS = 4, 8
 # Only what never answers may wait so little: a busy machine takes longer over an answer.
 STALLED, ANSWERED = 0.4, 20.0
 LIMITS = Limits(wait=ANSWERED, pause=0.3, busy=6, faults=2, size=2**20)
-# Not without end, on a machine with other work too.
-SLACK = 60.0
+# What a machine with other work may take on top.
+SLACK = 8.0
 TEXT = "The weather was fine, and so they walked to the river."
 
 
@@ -110,7 +110,7 @@ def test_what_a_server_does_wrong_is_named_in_bounded_time(manner):
 
 
 def test_a_stall_in_the_middle_of_a_run_costs_no_more_than_its_requests():
-    found, took, _ = all_outcomes(Fault(manner="stall", after=5), limits=Limits(wait=4.0, pause=0.3, faults=2))
+    found, took, _ = all_outcomes(Fault(manner="stall", after=5), limits=Limits(wait=2.0, pause=0.3, faults=2))
     kinds = Counter(type(each).__name__ for each in found)
     assert kinds == {"Reply": 5, "ServerFault": 3}
     assert took < SLACK
